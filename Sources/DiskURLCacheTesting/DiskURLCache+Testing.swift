@@ -25,7 +25,7 @@ extension DiskURLCache {
     /// called from any task.
     public func waitUntilIdle() async {
         // There is no notification of the end of a refresh, so this looks again and again.
-        while loads.isRefreshing {
+        while core.loads.isRefreshing {
             guard (try? await Task.sleep(nanoseconds: 1_000_000)) != nil else { return }
         }
         await perform { $0.flush() }

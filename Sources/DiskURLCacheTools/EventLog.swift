@@ -38,16 +38,16 @@ extension DiskURLCache {
         ///   - limit: the size in bytes at which a new file is begun.
         public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
             self.cache = cache
-            let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
+            let directory = cache.core.configuration.directory ?? DiskURLCache.defaultDirectory
             path = (file ?? directory.appendingPathComponent(Self.fileName)).path
             self.limit = max(4_096, limit)
-            keepsURLs = cache.configuration.keepsURLs
-            let id = cache.hub.addListener { [weak self] event in self?.receive(event) }
+            keepsURLs = cache.core.configuration.keepsURLs
+            let id = cache.core.hub.addListener { [weak self] event in self?.receive(event) }
             state.withLock { $0.listener = id }
         }
 
         deinit {
-            if let listener = state.withLock({ $0.listener }) { cache.hub.removeListener(listener) }
+            if let listener = state.withLock({ $0.listener }) { cache.core.hub.removeListener(listener) }
         }
 
         /// Returns when all events so far are in the file. Waits on the caller's thread.

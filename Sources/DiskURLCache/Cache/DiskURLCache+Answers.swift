@@ -19,13 +19,10 @@ extension DiskURLCache {
     public func data(for request: URLRequest, session: URLSession? = nil) async throws -> Answer {
         try Task.checkCancellation()
         try request.requireURL()
-        var transport = SessionLink(session: session ?? directSession)
+        var transport = session.map { SessionLink(session: $0) } ?? directLink
         // The session would have given a task its fields and cookies; a direct call has no task.
         let request = transport.withCookies(transport.effectiveRequest(request))
-        let keyed = keyed(Request(request))
-        let lookup = keyed.key.map { store.lookup($0) }
-        if let known = lookup?.known, let answer = Answer(inMemory: known, of: keyed, in: self) { return answer }
-        return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
+        return try await LoadReader(core.resolve(Request(request)), from: core, over: transport).answer()
     }
 
     /// The answer to a `GET` of a URL; see ``data(for:session:)``.
@@ -57,7 +54,7 @@ extension DiskURLCache {
             let task = Task {
                 do {
                     try request.requireURL()
-                    let hop = keyed(Request(request))
+                    let hop = core.resolve(Request(request))
                     let (policy, directives) = (hop.request.policy, hop.facts.directives)
                     let wantsOrigin =
                         policy == .reloadIgnoring || policy == .revalidate || directives.noCache || directives.noStore
@@ -89,15 +86,15 @@ extension DiskURLCache {
     /// Whether a load would answer the request from the store and ask the origin for nothing: the stored response is
     /// fresh, or as stale as the request accepts (`max-stale`), and so is each one that a stored redirect leads to.
     /// Reads the disk on the caller's thread.
-    private func isAnsweredByStore(_ first: KeyedRequest) -> Bool {
+    private func isAnsweredByStore(_ first: ResolvedRequest) -> Bool {
         var hop = first
         for _ in 0...Request.redirectLimit {
             guard let key = hop.key else { return false }
-            let candidates = store.lookup(key).variants().compactMap(\.candidate)
+            let candidates = core.store.lookup(key).variants().compactMap(\.candidate)
             let decider = RequestDecider(
                 request: hop.facts, candidates: candidates, policy: hop.request.policy,
-                options: cachingOptions(for: hop.target, response: candidates.first?.response.fields)
-                    .caching(hop.facts.method, hasKey: true), now: now)
+                options: core.cachingOptions(for: hop, response: candidates.first?.response.fields)
+                    .caching(hop.facts.method, hasKey: true), now: core.now)
             guard case .useStored(let reuse) = decider.decision(),
                 reuse.allowance == nil || reuse.allowance == .maxStale || reuse.allowance == .anyAge
             else { return false }
@@ -105,7 +102,7 @@ extension DiskURLCache {
             guard reuse.presentation.keepsStatus,
                 let next = hop.request.following(status: response.status, fields: response.fields)
             else { return true }
-            hop = keyed(next)
+            hop = core.resolve(next)
         }
         return false
     }
@@ -179,7 +176,7 @@ extension DiskURLCache {
         of request: Request, over transport: any LoadTransport, redirect: CacheRedirect? = nil
     ) -> LoadReader {
         LoadReader(
-            keyed(request, variant: transport.keyVariant), from: self, over: transport, acceptsPieces: true,
+            core.resolve(request, variant: transport.keyVariant), from: core, over: transport, acceptsPieces: true,
             timeout: request.timeout, redirect: redirect)
     }
 }
@@ -197,20 +194,20 @@ extension DiskURLCache.Reason: Swift.Error {}
 
 extension DiskURLCache {
     /// Sends the requests of direct calls without a session of the app.
-    var directSession: URLSession {
-        directSessionBox.withLock { box in
-            if let session = box { return session }
+    var directLink: SessionLink {
+        directLinkBox.withLock { box in
+            if let link = box { return link }
             let settings = URLSessionConfiguration.default
             settings.urlCache = nil
-            if configuration.isShared {
+            if core.configuration.isShared {
                 // A response for all users is requested in no user's name.
                 settings.httpCookieStorage = nil
                 settings.httpShouldSetCookies = false
                 settings.urlCredentialStorage = nil
             }
-            let session = URLSession(configuration: settings)
-            box = session
-            return session
+            let link = SessionLink(session: URLSession(configuration: settings), configuration: settings)
+            box = link
+            return link
         }
     }
 }

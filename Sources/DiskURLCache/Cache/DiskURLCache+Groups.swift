@@ -11,7 +11,7 @@ extension DiskURLCache {
     /// before it returns. If another process uses or used the directory, and on Apple platforms always, it reads the
     /// head of every record on the caller's thread.
     public func removeCachedResponses(tag: String) {
-        store.remove(matching: EntryCriteria(tag: tag))
+        core.store.remove(matching: EntryCriteria(tag: tag))
     }
 
     /// Removes every entry of a group that responses named in `Cache-Groups` (RFC 9875), or in one of
@@ -25,14 +25,14 @@ extension DiskURLCache {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else {
             return reportNothingRemoved("\"\(url.withoutQuery ?? "")\" is no http or https URL with a host.")
         }
-        store.remove(matching: EntryCriteria(group: group, of: parts))
+        core.store.remove(matching: EntryCriteria(group: group, of: parts))
     }
 
     /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account
     /// that logs out, from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
     /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
     public func removeCachedResponses(authorization: String) {
-        removeCachedResponses(tag: tag(ofCredentials: authorization))
+        removeCachedResponses(tag: core.tag(ofCredentials: authorization))
     }
 
     /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.
@@ -44,7 +44,7 @@ extension DiskURLCache {
             return reportNothingRemoved(
                 "\(host.quotedWithoutCredentials) is not a host; give the name alone, as in \"example.com\".")
         }
-        store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
+        core.store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
     }
 
     /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads
@@ -59,7 +59,7 @@ extension DiskURLCache {
             return reportNothingRemoved(
                 "no URL begins with \(prefix.quotedWithoutCredentials); write \"https://example.com/path\".")
         }
-        store.remove(
+        core.store.remove(
             matching: EntryCriteria(hostHash: canonical.host.map(RequestKey.hostHash), urlPrefix: canonical.text))
     }
 
@@ -69,23 +69,13 @@ extension DiskURLCache {
     /// - Returns: false when nothing is stored for the request.
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
-        guard let ownKey = key(for: request) else { return false }
-        var isFound = false
-        let (key, variants) = stored(under: ownKey)
-        // Oldest first: each update makes its variant the most recent one.
-        for variant in variants.reversed() {
-            let metadata = variant.metadata
-            let response = metadata.http
-            let updated = store.update(metadata.sequence, of: key.keeping(response)) { $0.isPinned = isPinned }
-            isFound = isFound || updated != nil
-        }
-        return isFound
+        core.setPinned(isPinned, for: request)
     }
 
     /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
     /// ``removeCachedResponses(tag:)``.
     public func removeCachedResponses(olderThan date: Date) {
-        store.remove(matching: EntryCriteria(storedBefore: date))
+        core.store.remove(matching: EntryCriteria(storedBefore: date))
     }
 
     /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback
@@ -93,8 +83,8 @@ extension DiskURLCache {
     /// `.disk` is also a storage of the app, whatever its name.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
-        case .memory: store.removeMemory()
-        case .disk, diskLayer: store.removeDisk()
+        case .memory: core.store.removeMemory()
+        case .disk, diskLayer: core.store.removeDisk()
         case .fallback: reportNothingRemoved("fallback directories are read-only; give .memory or .disk.")
         default: reportNothingRemoved("there is no layer \(layer); give .memory or .disk.")
         }
@@ -103,11 +93,11 @@ extension DiskURLCache {
     /// Empties the memory layer when the app runs short of memory. Lookups still find responses that the app holds, for
     /// as long as it holds them. Can be called from any thread; returns at once.
     func relieveMemoryPressure() {
-        if isBySystem { super.removeAllCachedResponses() }
-        store.relieveMemory()
+        if core.isBySystem { super.removeAllCachedResponses() }
+        core.store.relieveMemory()
     }
 
     private func reportNothingRemoved(_ details: String) {
-        hub.emit(.problem(Error(.invalidPattern, details: details)))
+        core.hub.emit(.problem(Error(.invalidPattern, details: details)))
     }
 }

@@ -8,13 +8,11 @@ import Foundation
 // did not make.
 
 extension DiskURLCache {
-    var isBySystem: Bool { configuration.platform.loadsBySystem }
-
     /// Gives the stored response for a task, stale or not, since the loader judges.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
-        let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
+        let unheeded = core.configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
         if !unheeded.isEmpty {
-            hub.report(once: DiskURLCache.Error(.settingsWithoutEffect, details: unheeded.joined(separator: ", ")))
+            core.hub.report(once: DiskURLCache.Error(.settingsWithoutEffect, details: unheeded.joined(separator: ", ")))
         }
         guard let request = request(of: task, answeredBy: task.currentRequest?.url) else {
             return completionHandler(nil)
@@ -31,8 +29,8 @@ extension DiskURLCache {
             // The main thread does not wait.
             guard
                 !Thread.isMainThread,
-                configuration.platform.superclassKeeps(
-                    bytes: entry.body.count, memory: configuration.memoryCapacity)
+                core.configuration.platform.superclassKeeps(
+                    bytes: entry.body.count, memory: core.configuration.memoryCapacity)
             else { return response }
             return superclassCopy(for: request).copy(of: response)
         }

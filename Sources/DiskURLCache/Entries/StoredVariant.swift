@@ -46,12 +46,11 @@ package final class StoredVariant: Sendable {
     }
 }
 
-extension [StoredVariant] {
-    /// The variants, one of them with the entry that was loaded for it, so that it is not read again.
-    func holding(_ entry: StoredEntry, at index: Int) -> [StoredVariant] {
-        guard self[index].entry == nil else { return self }
-        var variants = self
-        variants[index] = StoredVariant(entry, from: self[index].layer)
-        return variants
+extension StoredVariant {
+    /// The variant as the decisions by HTTP see it; nil for a response that is not HTTP.
+    var candidate: Candidate? {
+        metadata.http.map {
+            Candidate(response: $0, bodyLength: bodyLength, facts: entry?.reuseFacts, body: entry?.body)
+        }
     }
 }

@@ -39,24 +39,23 @@ extension DiskURLCache {
     package func explanation(
         of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?
     ) -> Explanation {
-        let target = target(request)
-        let key = keyDecision(for: target, variant: variant)
-        let found = key.key.map { stored(under: $0) }
+        let hop = core.resolve(request, variant: variant)
+        let found = hop.key.map { core.stored(under: $0) }
         let variants = found?.variants ?? []
-        let now = configuration.clock.now()
+        let now = core.now
+        let fields = response.map { HeaderFields($0) }
         let received = response.map {
-            ($0, sentAt: sentAt ?? now, options: cachingOptions(for: target, response: HeaderFields($0)))
+            ($0, sentAt: sentAt ?? now, options: core.cachingOptions(for: hop, response: fields))
         }
         var explainer = Explainer(
-            request, key: key, variants: variants, now: now,
-            options: cachingOptions(for: target, response: variants.first?.metadata.http?.fields),
+            request, key: hop.decision, variants: variants, now: now,
+            options: core.cachingOptions(for: hop, response: variants.first?.metadata.http?.fields),
             received: received)
         explainer.variant = variant
-        explainer.isEquivalent = found?.key != key.key
-        explainer.groupFields = configuration.groupFields
-        explainer.comparesDigests = configuration.wrongDigest != .accepted
-        explainer.cacheOptions = cacheOptions(
-            for: target, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
+        explainer.isEquivalent = found?.key != hop.key
+        explainer.groupFields = core.configuration.groupFields
+        explainer.comparesDigests = core.configuration.wrongDigest != .accepted
+        explainer.cacheOptions = hop.options(for: fields)
         return explainer.explanation()
     }
 }

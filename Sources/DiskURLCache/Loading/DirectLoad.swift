@@ -103,17 +103,16 @@ package final class LoadReader: Sendable {
     /// - Parameters:
     ///   - acceptsPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a
     ///     stored response can replace an answer that fails on its way.
-    ///   - lookup: of the request's key, if there was one.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
     init(
-        _ request: KeyedRequest, from cache: any LoadHost, over transport: any LoadTransport, lookup: Lookup? = nil,
+        _ request: ResolvedRequest, from cache: CacheCore, over transport: any LoadTransport,
         acceptsPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
         load = DirectLoad(acceptsPieces: acceptsPieces, redirect: redirect)
         self.timeout = timeout
         driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
-        driver.start(lookup, onClientQueue: false)
+        driver.start(onClientQueue: false)
     }
 
     deinit {
@@ -206,7 +205,7 @@ package final class LoadReader: Sendable {
             Timeouts.shared.after(seconds) { [weak self] in
                 guard let self else { return }
                 // A stored response may have to be read, which must not delay the thread of all timeouts.
-                LoadDriver.lookupQueue.async { self.timeOut() }
+                CacheCore.lookupQueue.async { self.timeOut() }
             }
         }
         defer { Timeouts.shared.cancel(timeout) }

@@ -25,8 +25,8 @@ final class GatheredBody: Sendable {
         }
     }
 
-    private let cache: any LoadHost
-    private let target: RuleTarget
+    private let cache: CacheCore
+    private let hop: ResolvedRequest
     /// Nil for a body that is gathered to be delivered.
     private let storing: StoredResponse?
     /// As the head gives it; 0 if it does not.
@@ -36,10 +36,10 @@ final class GatheredBody: Sendable {
     private let digests: Mutex<BodyDigests>?
 
     init(
-        storing: StoredResponse?, length: Int?, digests: BodyDigests? = nil, for target: RuleTarget,
-        in cache: any LoadHost
+        storing: StoredResponse?, length: Int?, digests: BodyDigests? = nil, for hop: ResolvedRequest,
+        in cache: CacheCore
     ) {
-        (self.cache, self.target, self.storing, self.length) = (cache, target, storing, length ?? 0)
+        (self.cache, self.hop, self.storing, self.length) = (cache, hop, storing, length ?? 0)
         self.digests = digests.map { Mutex($0) }
         let limit = storing == nil ? .max : cache.store.largestStorableBody
         state = Mutex(State(mayUseFile: storing != nil, limit: limit))
@@ -81,7 +81,7 @@ final class GatheredBody: Sendable {
         let (before, beginning) = state.withLock { ($0.file, $0.data) }
         var file = before
         // A rule decides, so this is not under the lock.
-        guard let storing, file != nil || cache.acceptsFile(storing, for: target) else {
+        guard let storing, file != nil || cache.acceptsFile(storing, for: hop) else {
             return keepInMemory(piece, limit: nil)
         }
         guard let failure = cache.store.append(beginning.isEmpty ? piece : beginning + piece, to: &file) else {

@@ -31,7 +31,7 @@ extension LoadDriver {
     }
 
     /// False if another load fetches the same: this load waits until that one ends, and then looks up again.
-    private func mayFetch(_ hop: KeyedRequest, _ key: RequestKey) -> Bool {
+    private func mayFetch(_ hop: ResolvedRequest, _ key: RequestKey) -> Bool {
         let identity = FetchIdentity(
             key: key, owner: transport.owner, lastRemoval: cache.store.history.last(concerning: key),
             fields: hop.facts.fields)
@@ -73,7 +73,7 @@ extension LoadDriver {
     /// For one thing at a time: a load that waits, or a refresh in the background.
     private func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
         // A transport may be told to stop, which must not delay the thread of all timeouts.
-        let next = Timeouts.shared.after(seconds) { Self.lookupQueue.async(execute: call) }
+        let next = Timeouts.shared.after(seconds) { CacheCore.lookupQueue.async(execute: call) }
         let last = state.withLock { state in
             if state.machine.hasEnded { return next }
             defer { state.deadline = next }
@@ -107,7 +107,7 @@ extension LoadDriver {
     func redirect(_ head: ResponseHead, _ next: DiskURLCache.Request) {
         let proceed: @Sendable (DiskURLCache.Request?) -> Void = { [self] next in
             // Prepares what depends on the app outside the lock: the session's cookies, the key.
-            handle(.redirectDecided(next.map { cache.keyed(transport.prepare($0), variant: transport.keyVariant) }))
+            handle(.redirectDecided(next.map { cache.resolve(transport.prepare($0), variant: transport.keyVariant) }))
         }
         guard let client else { return proceed(next) }
         client.confirmRedirect(head, of: state.withLock { $0.hop.request }, to: next, completion: proceed)
@@ -116,13 +116,13 @@ extension LoadDriver {
     // MARK: Refreshes in the background
 
     func refreshInBackground(_ revalidation: Revalidation) {
-        let (hop, variants) = state.withLock { ($0.hop, $0.variants) }
+        let (hop, variants) = state.withLock { ($0.hop, $0.machine.found.map(\.variant)) }
         guard let key = hop.key, cache.loads.beginRefresh(key) else { return }
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }
-        let keyed = cache.keyed(request, variant: transport.keyVariant).answered(under: hop.equivalent)
-        let driver = LoadDriver(cache: cache, request: keyed, transport: transport, client: nil, refreshKey: key)
+        let refreshed = cache.resolve(request, variant: transport.keyVariant).answered(under: hop.equivalent)
+        let driver = LoadDriver(cache: cache, request: refreshed, transport: transport, client: nil, refreshKey: key)
         driver.limitRefresh(to: 1)
         driver.handle(variants, onClientQueue: false) { .refreshing($0, revalidation, $1, now: $2) }
     }

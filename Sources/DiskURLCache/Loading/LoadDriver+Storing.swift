@@ -11,7 +11,7 @@ extension LoadDriver {
     func gather(_ storing: StoredResponse?, length: Int?) {
         let (hop, head) = state.withLock { ($0.hop, $0.networkHead) }
         let digests = head.flatMap { statedDigests($0.fields, status: $0.status, of: hop) }
-        let body = GatheredBody(storing: storing, length: length, digests: digests, for: hop.target, in: cache)
+        let body = GatheredBody(storing: storing, length: length, digests: digests, for: hop, in: cache)
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
             if !state.machine.hasEnded { state.body = body }
@@ -21,14 +21,15 @@ extension LoadDriver {
     }
 
     /// Those of a body that are to be compared with it, by the configuration.
-    private func statedDigests(_ fields: HeaderFields, status: Int, of hop: KeyedRequest) -> BodyDigests? {
+    private func statedDigests(_ fields: HeaderFields, status: Int, of hop: ResolvedRequest) -> BodyDigests? {
         guard cache.wrongDigest != .accepted else { return nil }
         return BodyDigests(
             fields, status: status, method: hop.facts.method, isDecoded: transport.decodesBodies)
     }
 
     /// Which digest contradicts the body that is to be stored: as it arrived, or joined of two parts.
-    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: GatheredBody?, of hop: KeyedRequest) -> String? {
+    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: GatheredBody?, of hop: ResolvedRequest) -> String?
+    {
         if let field = body?.wrongDigest { return field }
         guard storing.isJoined, let joined = storing.edited.data,
             var digests = statedDigests(storing.response.fields, status: storing.response.status, of: hop)
@@ -58,11 +59,11 @@ extension LoadDriver {
     }
 
     func store(_ storing: LoadMachine.Storing) {
-        let (hop, variants, ticket) = state.withLock { ($0.hop, $0.variants, $0.ticket) }
+        let (hop, ticket) = state.withLock { ($0.hop, $0.ticket) }
         let (body, usedCredentials) = state.withLock { ($0.body, $0.usedCredentials) }
         guard let key = hop.key else { return }
         if usedCredentials { return note(.credentials) }
-        if let basis = storing.basis, !isStored(variants[basis], of: key) { return note(.removedMeanwhile) }
+        if let basis = storing.basis, !isStored(basis, of: key) { return note(.removedMeanwhile) }
         if let field = wrongDigest(storing, body, of: hop) {
             note(.wrongDigest(in: field))
             cache.hub.emit(
@@ -80,10 +81,10 @@ extension LoadDriver {
             case nil: content = .memory(Data())
             }
         }
-        note(cache.insert(storing.response, content, edited: storing.edited, for: hop, ticket: ticket))
+        note(cache.insert(EntryDraft(storing.response, content, storing.edited, for: hop), for: hop, ticket: ticket))
         if case .file = content { body?.discard() }
-        for index in storing.replacing where variants[index].metadata.varyKey != storing.response.vary {
-            remove(variants[index], of: key, by: ticket)
+        for variant in storing.replacing where variant.metadata.varyKey != storing.response.vary {
+            remove(variant, of: key, by: ticket)
         }
     }
 
@@ -105,18 +106,18 @@ extension LoadDriver {
         cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
     }
 
-    func apply(_ change: StoreChange) {
-        let (hop, variants, ticket) = state.withLock { ($0.hop, $0.variants, $0.ticket) }
+    func apply(_ change: LoadMachine.Change) {
+        let (hop, ticket) = state.withLock { ($0.hop, $0.ticket) }
         // An answer to credentials must not change the stored response, which may be another user's.
         guard let key = hop.key, !state.withLock({ $0.usedCredentials }) else { return }
         switch change {
-        case .update(let index, let response):
-            cache.freshen(variants[index].metadata.sequence, with: response, for: hop)
-        case .addVariant(let index, let response):
-            guard isStored(variants[index], of: key), let entry = variants[index].load() else { return }
-            _ = cache.insert(
-                response, .memory(entry.body), edited: LoadMachine.EditedResponse(), for: hop, ticket: ticket)
-        case .remove(let index): remove(variants[index], of: key, by: ticket)
+        case .update(let variant, let response):
+            cache.freshen(variant.metadata.sequence, with: response, for: hop)
+        case .addVariant(let variant, let response):
+            guard isStored(variant, of: key), let entry = variant.load() else { return }
+            let draft = EntryDraft(response, .memory(entry.body), EditedResponse(), for: hop)
+            _ = cache.insert(draft, for: hop, ticket: ticket)
+        case .remove(let variant): remove(variant, of: key, by: ticket)
         }
     }
 

@@ -12,9 +12,6 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// Guarded by the lock around it.
     struct State {
         var machine: LoadMachine
-        /// The stored responses of the hop's key. A response that was read stays in memory, so that a 304 does not read
-        /// it twice.
-        var variants: [StoredVariant] = []
         var networkHead: DeliveredHead?
         /// The request on the network. The answer to a cancelled one is ignored.
         var fetch: FetchToken?
@@ -28,13 +25,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         /// Ends a refresh in the background, or a wait for another load.
         var deadline: Timeouts.ID?
 
-        var hop: KeyedRequest { machine.hop }
+        var hop: ResolvedRequest { machine.hop }
 
-        var report: LoadReport {
-            var report = machine.report
-            if let index = report.usedIndex, variants.indices.contains(index) { report.layer = variants[index].layer }
-            return report
-        }
     }
 
     enum Sharing {
@@ -43,12 +35,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         case waits(FetchIdentity)
     }
 
-    /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for
-    /// them.
-    static let lookupQueue = DispatchQueue(
-        label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
-
-    let cache: any LoadHost
+    let cache: CacheCore
     let transport: any LoadTransport
     /// Nil for a refresh in the background.
     let client: (any LoadClient)?
@@ -57,7 +44,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     private let refreshKey: RequestKey?
 
     init(
-        cache: any LoadHost, request: KeyedRequest, transport: any LoadTransport, client: (any LoadClient)?,
+        cache: CacheCore, request: ResolvedRequest, transport: any LoadTransport, client: (any LoadClient)?,
         refreshKey: RequestKey? = nil
     ) {
         self.cache = cache
@@ -72,7 +59,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     /// The load so far.
-    var report: LoadReport { state.withLock { $0.report } }
+    var report: LoadReport { state.withLock { $0.machine.report } }
 
     // MARK: From the client
 
@@ -159,7 +146,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .lookUp:
                 finishLeading()
                 start(onClientQueue: onClientQueue)
-            case .readBody(let index): read(index, onClientQueue: onClientQueue)
+            case .readBody(let variant): read(variant, onClientQueue: onClientQueue)
             case .fetch(let fields, let collapsible): fetch(fields, collapsible: collapsible)
             case .cancelFetch:
                 state.withLock { state in
@@ -175,8 +162,8 @@ final class LoadDriver: FetchReceiver, Sendable {
                 let request = state.withLock { $0.hop.request }
                 calls.append(
                     .receive(withCacheStatus(DeliveredHead(to: request, status: head.status, fields: head.fields))))
-            case .deliverReusedHead(let reuse):
-                calls.append(.receive(reusedHead(reuse)))
+            case .deliverReusedHead(let reuse, let variant):
+                if let head = reusedHead(reuse, variant) { calls.append(.receive(head)) }
             case .deliverBody(let body): calls.append(delivery(body))
             case .deliverGathered:
                 if let data = state.withLock({ $0.body })?.data { calls.append(delivery(.whole(data))) }
@@ -185,7 +172,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
             case .store(let storing): store(storing)
             case .change(let change): apply(change)
-            case .invalidate(let invalidation): cache.invalidate(invalidation, by: nil)
+            case .invalidate(let invalidation): cache.invalidate(invalidation)
             case .redirect(let head, let next): redirect(head, next)
             case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
             }
@@ -204,16 +191,14 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     /// The options for the hop by the rules. Calls the app.
     private func options(for fields: HeaderFields?) -> CachingOptions {
-        cache.cachingOptions(for: state.withLock { $0.hop.target }, response: fields)
+        cache.cachingOptions(for: state.withLock { $0.hop }, response: fields)
     }
 
     /// Begins the load, or its next hop.
-    /// - Parameters:
-    ///   - lookup: of the hop's key, if there was one.
-    ///   - onClientQueue: whether the client may be called on this queue.
-    func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
+    /// - Parameter onClientQueue: whether the client may be called on this queue.
+    func start(onClientQueue: Bool = true) {
         guard let key = state.withLock({ $0.hop.key }) else { return found([], onClientQueue: onClientQueue) }
-        let lookup = lookup ?? cache.store.lookup(key)
+        let lookup = cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
         // decisions there.
         if let known = lookup.known, !onClientQueue || !known.isEmpty,
@@ -221,7 +206,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         {
             return found(known, onClientQueue: onClientQueue)
         }
-        Self.lookupQueue.async { [self] in
+        CacheCore.lookupQueue.async { [self] in
             var variants = lookup.variants()
             if variants.isEmpty, let equivalent = cache.store.equivalent(of: key) {
                 state.withLock { $0.machine.use(equivalent.key) }
@@ -232,28 +217,23 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
-        // Only HTTP responses can answer a load; other stored responses are for `cachedResponse(for:)`.
-        handle(variants.filter { $0.metadata.http != nil }, onClientQueue: onClientQueue) { .found($0, $1, now: $2) }
+        handle(variants, onClientQueue: onClientQueue) { .found($0, $1, now: $2) }
     }
 
     /// Gives the stored responses to the machine.
     func handle(
         _ variants: [StoredVariant], onClientQueue: Bool,
-        _ event: ([Candidate], CachingOptions, Date) -> LoadMachine.Event
+        _ event: ([FoundResponse], CachingOptions, Date) -> LoadMachine.Event
     ) {
-        // Not under the lock: candidates come from entries, which have a lock, and options from the app's rules.
-        let candidates = variants.compactMap(\.candidate)
-        let event = event(candidates, options(for: candidates.first?.response.fields), cache.now)
-        let actions = state.withLock { state in
-            state.variants = variants
-            return state.machine.handle(event)
-        }
-        perform(actions, onClientQueue: onClientQueue)
+        // Not under the lock: the facts of an entry have a lock of their own.
+        let found = variants.compactMap { FoundResponse($0) }
+        let event = event(found, options(for: found.first?.candidate.response.fields), cache.now)
+        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: onClientQueue)
     }
 
-    private func read(_ index: Int, onClientQueue: Bool) {
-        if onClientQueue { return Self.lookupQueue.async { self.read(index, onClientQueue: false) } }
-        let (variant, acceptsOpenBody) = state.withLock { ($0.variants[index], $0.machine.acceptsOpenBody) }
+    private func read(_ variant: StoredVariant, onClientQueue: Bool) {
+        if onClientQueue { return CacheCore.lookupQueue.async { self.read(variant, onClientQueue: false) } }
+        let acceptsOpenBody = state.withLock { $0.machine.acceptsOpenBody }
         var body: StoredBody?
         var entry: StoredEntry?
         if acceptsOpenBody, variant.entry == nil, let open = variant.open {
@@ -264,8 +244,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         }
         let now = cache.now
         let actions = state.withLock { state in
-            if let entry { state.variants = state.variants.holding(entry, at: index) }
-            return state.machine.handle(.body(body, gathered: state.body?.data ?? Data(), now: now))
+            state.machine.handle(.body(body, entry: entry, gathered: state.body?.data ?? Data(), now: now))
         }
         perform(actions, onClientQueue: false)
     }
@@ -277,29 +256,25 @@ final class LoadDriver: FetchReceiver, Sendable {
     private func end(_ error: (any Swift.Error)? = nil, wasCancelled: Bool = false) -> LoadReport {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
-        var (report, hop, used) = state.withLock { state in
-            (state.report, state.hop, state.report.usedIndex.map { state.variants[$0].metadata })
-        }
+        var (report, hop, used) = state.withLock { ($0.machine.report, $0.hop, $0.machine.used) }
         let (body, deadline) = state.withLock { ($0.body, $0.deadline) }
         body?.discard()
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         guard client != nil else { return report }
-        if let used, let key = hop.key { cache.addTags(to: used, of: key, for: hop.target) }
+        if let used { cache.addTags(to: used.metadata, of: hop) }
         report.end(at: cache.now, error: error, in: cache)
         return report
     }
 
-    private func reusedHead(_ reuse: Reuse) -> DeliveredHead {
+    /// Nil for a response that is not HTTP, which no load uses.
+    private func reusedHead(_ reuse: Reuse, _ variant: StoredVariant) -> DeliveredHead? {
         let name = cache.cacheStatusName
-        let (stored, request, status, entry) = state.withLock { state in
-            (
-                state.machine.candidates[reuse.index].response, state.hop.request,
-                state.machine.report.deliveredStatus(name: name), state.variants[reuse.index].entry
-            )
+        let (request, status) = state.withLock { state in
+            (state.hop.request, state.machine.report.deliveredStatus(name: name))
         }
-        return stored.deliveredHead(
-            reuse.presentation, age: reuse.freshness.age, to: request, cacheStatus: status, madeBy: entry)
+        return variant.metadata.http?.deliveredHead(
+            reuse.presentation, age: reuse.freshness.age, to: request, cacheStatus: status, madeBy: variant.entry)
     }
 
     private func withCacheStatus(_ head: DeliveredHead) -> DeliveredHead {

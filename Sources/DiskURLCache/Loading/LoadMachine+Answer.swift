@@ -12,9 +12,10 @@ extension LoadMachine {
         }
         switch decider(now: now).decision() {
         case .useStored(let reuse):
-            if let body = candidates[reuse.index].body { return answer(reuse, body: .whole(body), now: now) }
+            let response = found[reuse.index]
+            if let body = response.candidate.body { return answer(reuse, body: .whole(body), now: now) }
             state = .reading(reuse)
-            return [.readBody(index: reuse.index)]
+            return [.readBody(response.variant)]
         case .revalidate(let revalidation):
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case .fetch(let reason, let fields):
@@ -44,14 +45,15 @@ extension LoadMachine {
 
     /// Answers from the store.
     mutating func answer(_ reuse: Reuse, body: StoredBody?, now: Date) -> [Action] {
-        guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body.count) else {
+        guard let body, found[reuse.index].candidate.canServe(reuse.presentation, of: body.count) else {
             // Removed, damaged or of another length than the decision assumed: as if it were not stored.
-            candidates = []
+            found = []
             return decide(now: now)
         }
-        let stored = candidates[reuse.index].response
+        let (variant, stored) = (found[reuse.index].variant, found[reuse.index].candidate.response)
+        used = variant
         report.note(
-            .hit(index: reuse.index, reuse.allowance), status: reuse.presentation.status(of: stored), reuse: reuse,
+            .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: stored), reuse: reuse,
             waited: waited)
         var actions: [Action] = []
         // The greatest number of actions: growing the list would cost more than all decisions here.
@@ -64,7 +66,7 @@ extension LoadMachine {
             return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
-        actions.append(.deliverReusedHead(reuse))
+        actions.append(.deliverReusedHead(reuse, variant))
         if part.count > 0 { actions.append(.deliverBody(part)) }
         actions.append(.finish)
         return actions
@@ -76,10 +78,10 @@ extension LoadMachine {
         guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
-        case .reading(let reuse): return !(300...399).contains(candidates[reuse.index].response.status)
+        case .reading(let reuse): return !(300...399).contains(found[reuse.index].candidate.response.status)
         case .readingForAnswer(let answer, let index):
             guard case .freshen = answer.decision else { return false }
-            return !(300...399).contains(candidates[index].response.status)
+            return !(300...399).contains(found[index].candidate.response.status)
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }
@@ -126,6 +128,7 @@ extension LoadMachine {
     mutating func fail(_ error: Swift.Error, because outcome: LoadReport.Outcome = .failed(code: "network")) -> [Action]
     {
         state = .ended
+        used = nil
         report.note(outcome)
         return [.fail(error)]
     }

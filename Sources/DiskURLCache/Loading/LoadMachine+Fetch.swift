@@ -8,6 +8,7 @@ extension LoadMachine {
         now: Date
     ) -> [Action] {
         arrivedBytes = 0
+        used = nil
         let isCollapsible = isCollapsible
         state = .fetching(
             Fetch(reason: reason, revalidation: revalidation, requestTime: now, isCollapsible: isCollapsible))
@@ -25,57 +26,75 @@ extension LoadMachine {
             .allSatisfy { facts.fields[$0] == nil }
     }
 
+    /// The head of the network's answer: the second decision of a load.
     mutating func receive(
         _ head: ResponseHead, fetch: Fetch, options: CachingOptions, now: Date
     ) -> [Action] {
-        let options = adjusted(options)
         let decision = ResponseDecision.decide(
             Exchange(
                 request: facts, url: hop.request.url, revalidation: fetch.revalidation, candidates: candidates,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
-            options: options)
-        var answer = Answer(
-            head: head, decision: decision, redirect: redirect(status: head.status, fields: head.fields))
+            options: adjusted(options))
         // Before all that is stored: the answer itself was asked for before the removal.
-        let invalidation = Invalidation(
-            method: facts.method, isKeyed: hop.key != nil, target: hop.request.foundationURL, status: head.status,
-            fields: head.fields, isShared: options.isShared)
-        var actions = invalidation.map { [Action.invalidate($0)] } ?? []
+        let invalidation = invalidation(by: head, isShared: options.isShared)
         switch decision {
-        case .repeatRequest: return actions + [.cancelFetch] + fetchWhole(now: now)
-        case .useStaleOnError where isRefresh: return actions + [.cancelFetch] + endRefresh()
+        case .repeatRequest: return invalidation + [.cancelFetch] + fetchWhole(now: now)
+        case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
-            return actions + [.cancelFetch, .readBody(index: reuse.index)]
-        case .freshen, .combine: actions.append(.gather(storing: nil, length: nil))
+            return invalidation + [.cancelFetch, .readBody(found[reuse.index].variant)]
         case .deliver(.refuse, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
-            return actions + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
-        case .deliver(let verdict, _):
-            let refusal = hop.decision.refusal ?? verdict.refusal
-            report.note(
-                hop.decision.refusal.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status,
-                forwardStatus: head.status, storage: refusal.map { .refused($0) })
-            // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
-            if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
-            let isStreamed = streams && answer.redirect == nil
-            switch verdict {
-            case .store(let response, _, _) where isStreamed || isRefresh:
-                let length = facts.method == "HEAD" ? nil : head.bodyLength
-                actions.append(.gather(storing: response, length: length))
-            case .refuse where isStreamed: answer.isGathered = false
-            case .store, .refuse: actions.append(.gather(storing: nil, length: nil))
-            }
-            if isStreamed {
-                answer.isDelivered = true
-                actions.append(.deliverNetworkHead)
-            }
+            return invalidation + [.cancelFetch] + changes.map(action) + endRefresh()
+        case .freshen, .combine, .deliver: break
         }
+        var answer = Answer(
+            head: head, decision: decision, redirect: redirect(status: head.status, fields: head.fields))
+        let actions = invalidation + begin(&answer, of: fetch)
         var fetch = fetch
         fetch.answer = answer
         state = .fetching(fetch)
         return actions
+    }
+
+    /// What is done before the first piece of an answer's body: the report, the place of the body, and for a client
+    /// that takes pieces the head.
+    private mutating func begin(_ answer: inout Answer, of fetch: Fetch) -> [Action] {
+        guard case .deliver(let verdict, _)? = answer.decision else {
+            // A 304, or the rest of a body: the stored body is needed too, so the client gets both at the end.
+            return [.gather(storing: nil, length: nil)]
+        }
+        let head = answer.head
+        let bypass = hop.decision.refusal
+        let refusal = bypass ?? verdict.refusal
+        report.note(
+            bypass.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status, forwardStatus: head.status,
+            storage: refusal.map { .refused($0) })
+        var actions: [Action] = []
+        // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
+        if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
+        let isStreamed = streams && answer.redirect == nil
+        switch verdict {
+        case .store(let response, _, _) where isStreamed || isRefresh:
+            let length = facts.method == "HEAD" ? nil : head.bodyLength
+            actions.append(.gather(storing: response, length: length))
+        case .refuse where isStreamed: answer.isGathered = false
+        case .store, .refuse: actions.append(.gather(storing: nil, length: nil))
+        }
+        if isStreamed {
+            answer.isDelivered = true
+            actions.append(.deliverNetworkHead)
+        }
+        return actions
+    }
+
+    /// What the answer says is no longer valid (RFC 9111 §4.4).
+    private func invalidation(by head: ResponseHead, isShared: Bool) -> [Action] {
+        let invalidation = Invalidation(
+            method: facts.method, isKeyed: hop.key != nil, target: hop.request.foundationURL, status: head.status,
+            fields: head.fields, isShared: isShared)
+        return invalidation.map { [.invalidate($0)] } ?? []
     }
 
     /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people
@@ -99,13 +118,13 @@ extension LoadMachine {
             return fetchWhole(now: now)
         case .freshen(let index, _, _, _), .combine(let index, _, _, _):
             state = .readingForAnswer(answer, index: index)
-            return [.readBody(index: index)]
+            return [.readBody(found[index].variant)]
         case .useStaleOnError, .repeatRequest:
             assertionFailure("Both leave this state as soon as the head is there.")
             return failed(fetch, error: loadError(.unknown), now: now)
         case .deliver(let verdict, let changes):
             guard hop.key != nil else { return proceed(answer) }
-            let actions = changes.map { Action.change($0) }
+            let actions = changes.map(action)
             guard case .store(let response, _, _) = verdict else { return actions + proceed(answer) }
             if let objection = ContentLength.objection(to: arrivedBytes, of: response) {
                 report.storage = .refused(objection)
@@ -131,8 +150,18 @@ extension LoadMachine {
             report.storage = .refused(.partialContent)
             return proceed(answer)
         }
-        let storing = Storing(response: response, replacing: replaced, basis: refreshed, edited: edited)
+        let storing = Storing(
+            response: response, replacing: replaced.map { found[$0].variant }, basis: refreshed, edited: edited)
         return [.store(storing)] + proceed(answer)
+    }
+
+    /// The change, with the stored response that it concerns.
+    private func action(_ change: StoreChange) -> Action {
+        switch change {
+        case .update(let index, let response): .change(.update(found[index].variant, response))
+        case .addVariant(let index, let response): .change(.addVariant(bodyOf: found[index].variant, response))
+        case .remove(let index): .change(.remove(found[index].variant))
+        }
     }
 
     /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored
@@ -149,7 +178,7 @@ extension LoadMachine {
         switch decider.errorFallback() {
         case .reuse(let reuse):
             state = .reading(reuse)
-            return [.readBody(index: reuse.index)]
+            return [.readBody(found[reuse.index].variant)]
         case .refused(let reason):
             let hasStored = candidates.contains { $0.response.status != 206 && $0.response.answers(facts) }
             return fail(hasStored ? Self.explained(error, because: reason) : error)
@@ -163,7 +192,7 @@ extension LoadMachine {
         guard let storedBody else {
             if isRefresh { return endRefresh() }
             // The body was removed while the request was on its way: fetch the whole.
-            candidates = []
+            found = []
             return fetch(.notStored, now: now)
         }
         var actions: [Action] = []
@@ -173,9 +202,9 @@ extension LoadMachine {
         let whole: StoredBody
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
-            guard candidates[index].canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
+            guard found[index].candidate.canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, shown, storedBody)
-            actions = changes.map { .change($0) }
+            actions = changes.map(action)
         case .combine(_, let response, let parts, let verdict):
             guard case .whole(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
@@ -185,7 +214,8 @@ extension LoadMachine {
                 actions = [
                     .store(
                         Storing(
-                            response: response, replacing: replaced, basis: index, edited: EditedResponse(data: joined),
+                            response: response, replacing: replaced.map { found[$0].variant },
+                            basis: found[index].variant, edited: EditedResponse(data: joined),
                             isJoined: true)
                     )
                 ]
@@ -195,8 +225,10 @@ extension LoadMachine {
             return fail(loadError(.unknown))
         }
         let head = presentation.head(of: stored, age: nil)
+        used = found[index].variant
         report.note(
-            .revalidated(index: index), status: head.status, forwardStatus: answer.head.status, storage: storage)
+            .revalidated(found[index].variant.layer), status: head.status, forwardStatus: answer.head.status,
+            storage: storage)
         let part = whole.part(presentation)
         if presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
             return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)

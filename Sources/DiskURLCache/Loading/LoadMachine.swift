@@ -21,13 +21,15 @@ struct LoadMachine {
     enum Event {
         /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent
         /// first, and the options for them. Empty if the hop has no key.
-        case found([Candidate], CachingOptions, now: Date)
+        case found([FoundResponse], CachingOptions, now: Date)
         /// Replaces the first `.found` for a refresh in the background: the same, and the conditional request to send.
-        case refreshing([Candidate], Revalidation, CachingOptions, now: Date)
+        case refreshing([FoundResponse], Revalidation, CachingOptions, now: Date)
         /// Reply to `.readBody`; nil when the entry is damaged or no longer stored. Then the whole response is fetched,
         /// and an answer that confirmed or completed the entry is dropped.
-        /// - Parameter gathered: the body of the network's answer, if it completes the stored one.
-        case body(StoredBody?, gathered: Data = Data(), now: Date)
+        /// - Parameters:
+        ///   - entry: what was read into memory: it is not read again.
+        ///   - gathered: the body of the network's answer, if it completes the stored one.
+        case body(StoredBody?, entry: StoredEntry? = nil, gathered: Data = Data(), now: Date)
         /// Reply to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or
         /// takes too long.
         /// - Parameter mayWaitAgain: that load was cancelled, so it is not known whether its answer can be shared.
@@ -39,14 +41,14 @@ struct LoadMachine {
         /// Reply to `.confirmStorage`: the response to store, or nil to store none.
         case storageConfirmed(EditedResponse?)
         /// Reply to `.redirect`: the request to follow, or nil to deliver the redirect itself.
-        case redirectDecided(KeyedRequest?)
+        case redirectDecided(ResolvedRequest?)
         case cancelled
     }
 
     /// Actions concern the hop at which the machine is until it gets the next event.
     enum Action {
         case lookUp
-        case readBody(index: Int)
+        case readBody(StoredVariant)
         /// Sends the hop's request with these fields set. A collapsible fetch may wait for another load that fetches
         /// the same.
         case fetch(HeaderFields, collapsible: Bool)
@@ -63,8 +65,8 @@ struct LoadMachine {
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead)
-        /// The head of a candidate that is reused without a request: the driver may have made it before.
-        case deliverReusedHead(Reuse)
+        /// The head of a stored response that is reused without a request: the driver may have made it before.
+        case deliverReusedHead(Reuse, StoredVariant)
         /// A piece as it arrives, a stored body, or a completed one.
         case deliverBody(StoredBody)
         /// The whole gathered body.
@@ -74,9 +76,9 @@ struct LoadMachine {
         /// - Parameter byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
         indirect case confirmStorage(StoredResponse, byDelegate: Bool)
         indirect case store(Storing)
-        /// Changes the named candidate, if it is still stored as it was found: it may have been removed, invalidated or
+        /// Changes the stored response, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
-        indirect case change(StoreChange)
+        indirect case change(Change)
         /// Stored responses are no longer valid: the answer says so.
         indirect case invalidate(Invalidation)
         /// Gives the redirect to the driver, which replies with the next hop.
@@ -87,26 +89,20 @@ struct LoadMachine {
     /// A response on its way into the store.
     struct Storing {
         var response: StoredResponse
-        /// Of candidates.
-        var replacing: [Int] = []
-        /// The candidate that this needs: the first part of a whole, or the response that is refreshed. The driver
-        /// stores the response only if that candidate is still stored as it was found.
-        var basis: Int?
+        var replacing: [StoredVariant] = []
+        /// The stored response that this needs: the first part of a whole, or the response that is refreshed. The
+        /// driver stores the new one only if that one is still stored as it was found.
+        var basis: StoredVariant?
         var edited = EditedResponse()
         /// Of the stored first part and the rest that arrived.
         var isJoined = false
     }
 
-    /// The changes of a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.
-    struct EditedResponse {
-        var fields: HeaderFields?
-        var status: Int?
-        /// Used instead of the gathered body.
-        var data: Data?
-        var isMemoryOnly = false
-        var userInfo: [String: PropertyValue] = [:]
-        /// Set if `userInfo` has values that only memory can keep.
-        var presented: CachedURLResponse?
+    /// A change of a stored response that needs no new body: `StoreChange` with the response that it concerns.
+    enum Change {
+        case update(StoredVariant, StoredResponse)
+        case addVariant(bodyOf: StoredVariant, StoredResponse)
+        case remove(StoredVariant)
     }
 
     /// Indirect: most of a load's steps are far from its largest payload.
@@ -147,13 +143,15 @@ struct LoadMachine {
         var stored: StoredBody?
     }
 
-    private(set) var hop: KeyedRequest
+    private(set) var hop: ResolvedRequest
     /// Pieces are delivered as they arrive: certain only for tasks with a delegate, see `LoadClient`.
     let streams: Bool
     /// A delegate or closure confirms each response before it is stored.
     let confirmsStorage: Bool
     var report: LoadReport
-    var candidates: [Candidate] = []
+    /// The stored responses of the hop's key. The decisions' indices are of this list, and leave the machine as the
+    /// response itself.
+    var found: [FoundResponse] = []
     /// For the stored responses.
     var storedOptions = CachingOptions()
     var state = State.lookingUp
@@ -162,19 +160,22 @@ struct LoadMachine {
     var hops = 0
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
-    /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh
-    /// stores nothing and ends.
-    var refreshed: Int?
+    /// For a refresh in the background: the response that it refreshes. Once that is removed, the refresh stores
+    /// nothing and ends.
+    var refreshed: StoredVariant?
+    /// The stored response of which the answer is made.
+    var used: StoredVariant?
     var isRefresh: Bool { refreshed != nil }
 
     /// - Parameter time: of the load's beginning.
-    init(_ request: KeyedRequest, streams: Bool, confirmsStorage: Bool, at time: Date) {
+    init(_ request: ResolvedRequest, streams: Bool, confirmsStorage: Bool, at time: Date) {
         hop = request
         (self.streams, self.confirmsStorage) = (streams, confirmsStorage)
         report = LoadReport(of: request.request, at: time)
     }
 
     var facts: RequestFacts { hop.facts }
+    var candidates: [Candidate] { found.map(\.candidate) }
     /// A redirect does not change it.
     var policy: ReusePolicy { report.request.policy }
     var hasEnded: Bool { if case .ended = state { true } else { false } }
@@ -204,18 +205,20 @@ struct LoadMachine {
         case (_, .cancelled):
             let wasFetching = isFetching
             state = .ended
+            used = nil
             return wasFetching ? [.cancelFetch] : []
-        case (.lookingUp, .found(let candidates, let options, let now)):
-            self.candidates = candidates
+        case (.lookingUp, .found(let found, let options, let now)):
+            self.found = found
             storedOptions = adjusted(options)
             return decide(now: now)
-        case (.lookingUp, .refreshing(let candidates, let revalidation, let options, let now)):
-            self.candidates = candidates
+        case (.lookingUp, .refreshing(let found, let revalidation, let options, let now)):
+            self.found = found
             storedOptions = adjusted(options)
-            refreshed = revalidation.index
+            refreshed = revalidation.index.map { found[$0].variant }
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
-        case (.reading(let reuse), .body(let body, _, let now)): return answer(reuse, body: body, now: now)
-        case (.readingForAnswer(let answer, let index), .body(let body, let gathered, let now)):
+        case (.reading(let reuse), .body(let body, _, _, let now)): return answer(reuse, body: body, now: now)
+        case (.readingForAnswer(let answer, let index), .body(let body, let entry, let gathered, let now)):
+            if let entry { found[index].hold(entry) }
             return complete(answer, index: index, storedBody: body, gathered: gathered, now: now)
         case (.fetching(let fetch), .waitEnded(let mayWaitAgain)) where fetch.answer == nil:
             if !mayWaitAgain { waited = fetch.reason }
@@ -244,12 +247,30 @@ struct LoadMachine {
     /// Before `.found`, with the stored responses of an equivalent of the hop's URL.
     mutating func use(_ equivalent: RequestKey) { hop = hop.answered(under: equivalent) }
 
-    private mutating func follow(_ next: KeyedRequest) -> [Action] {
+    private mutating func follow(_ next: ResolvedRequest) -> [Action] {
         waited = nil
         hops += 1
         hop = next
-        candidates = []
+        found = []
+        used = nil
         state = .lookingUp
         return [.lookUp]
+    }
+}
+
+/// A stored response of a hop's key, and what the decisions by HTTP see of it.
+struct FoundResponse: Sendable {
+    private(set) var variant: StoredVariant
+    let candidate: Candidate
+
+    /// Nil for a response that is not HTTP: only `cachedResponse(for:)` uses such a response.
+    init?(_ variant: StoredVariant) {
+        guard let candidate = variant.candidate else { return nil }
+        self.variant = variant
+        self.candidate = candidate
+    }
+
+    mutating func hold(_ entry: StoredEntry) {
+        if variant.entry == nil { variant = StoredVariant(entry, from: variant.layer) }
     }
 }

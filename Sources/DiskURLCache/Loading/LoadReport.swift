@@ -3,9 +3,8 @@ import Foundation
 /// The course of a load as it is noted; turned into text only when an event or an answer is read.
 struct LoadReport: Sendable {
     enum Outcome {
-        /// - Parameter index: of the candidate that answers.
-        case hit(index: Int, DiskURLCache.Reason?)
-        case revalidated(index: Int)
+        case hit(DiskURLCache.Layer, DiskURLCache.Reason?)
+        case revalidated(DiskURLCache.Layer)
         case miss(DiskURLCache.Reason)
         /// The cache was not used: no lookup, and no answer stored.
         case bypass(DiskURLCache.Reason)
@@ -30,11 +29,10 @@ struct LoadReport: Sendable {
     private var collapsedInto: DiskURLCache.Reason?
     /// Nil if there is no new answer to store, and as long as it is not decided.
     var storage: Storage?
-    /// The layer of the stored response that was used; without meaning if none was.
-    var layer = DiskURLCache.Layer.memory
 
     // Of the whole load.
-    let request: DiskURLCache.Request
+    var request: DiskURLCache.Request { first.request }
+    private let first: FirstRequest
     var bytes = 0
     var startedAt: Date
     private var endedAt: Date?
@@ -43,8 +41,16 @@ struct LoadReport: Sendable {
     private var error: (any Swift.Error)?
 
     init(of request: DiskURLCache.Request, at time: Date) {
-        self.request = request
+        first = FirstRequest(request)
         startedAt = time
+    }
+
+    /// The request of the load's beginning, by reference: a report is copied several times a load, and a request is
+    /// large.
+    private final class FirstRequest: Sendable {
+        let request: DiskURLCache.Request
+
+        init(_ request: DiskURLCache.Request) { self.request = request }
     }
 
     /// A new outcome takes the place of the one before, of another hop or of an answer that failed.
@@ -60,7 +66,7 @@ struct LoadReport: Sendable {
     }
 
     /// Notes the end, counts the load, and sends the event to listeners.
-    mutating func end(at time: Date, error: (any Swift.Error)? = nil, in cache: any LoadHost) {
+    mutating func end(at time: Date, error: (any Swift.Error)? = nil, in cache: CacheCore) {
         (endedAt, self.error) = (time, error)
         cache.hub.count(self)
         if cache.hub.hasListeners { cache.hub.emit(.load(publicReport(cacheName: cache.cacheStatusName))) }
@@ -69,14 +75,6 @@ struct LoadReport: Sendable {
     var duration: TimeInterval { (endedAt ?? startedAt).timeIntervalSince(startedAt) }
 
     var isStale: Bool { if case .hit(_, _?) = outcome { true } else { false } }
-
-    /// The index of the candidate that was used.
-    var usedIndex: Int? {
-        switch outcome {
-        case .hit(let index, _), .revalidated(let index): index
-        case .miss, .bypass, .notAllowed, .failed: nil
-        }
-    }
 }
 
 extension LoadReport {
@@ -117,9 +115,9 @@ extension LoadReport {
     func publicReport(cacheName: String?) -> DiskURLCache.Report {
         let publicOutcome: DiskURLCache.Report.Outcome =
             switch outcome {
-            case .hit(_, let allowance?): .staleHit(layer, allowance)
-            case .hit(_, nil): .hit(layer)
-            case .revalidated: .revalidated(layer)
+            case .hit(let layer, let allowance?): .staleHit(layer, allowance)
+            case .hit(let layer, nil): .hit(layer)
+            case .revalidated(let layer): .revalidated(layer)
             case .miss(let reason): .miss(reason)
             case .bypass(let reason): .bypass(reason)
             case .notAllowed(let reason): .notAllowed(reason)
@@ -145,8 +143,8 @@ extension EventHub {
     fileprivate func count(_ load: LoadReport) {
         count { statistics in
             switch load.outcome {
-            case .hit:
-                statistics.countHit(load.layer, bytes: load.bytes)
+            case .hit(let layer, _):
+                statistics.countHit(layer, bytes: load.bytes)
                 statistics.storeLoads += 1
                 statistics.storeTime += load.duration
             case .revalidated:

@@ -11,10 +11,10 @@ enum LoaderChoice {
     ///   - isDataTask: not of an upload, a download, a WebSocket or a stream.
     ///   - cache: the session's; nil for a load whose session is not known, such as `Data(contentsOf:)` and
     ///     `NSURLConnection`.
-    static func takes(_ request: URLRequest, isDataTask: Bool, cache: (any LoadHost)?) -> Bool {
+    static func takes(_ request: URLRequest, isDataTask: Bool, cache: CacheCore?) -> Bool {
         guard isDataTask, let cache else { return false }
         // No URL but one of `http` or `https` has a key.
-        return cache.keyed(DiskURLCache.Request(request), variant: nil).key != nil
+        return cache.resolve(DiskURLCache.Request(request)).key != nil
     }
 
     /// The request that the protocol was given is sent: it has the fields of the configuration, and after a redirect

@@ -15,18 +15,28 @@ struct SessionLink: Sendable {
     let workQueue: DispatchQueue?
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
     private var hasSetCookie = false
+    /// Of a session of this library, which nobody changes: a session makes a copy for each reader.
+    private let knownConfiguration: URLSessionConfiguration?
 
-    /// - Parameter task: nil for a load without a task.
-    init(session: URLSession, task: URLSessionTask? = nil, workQueue: DispatchQueue? = nil) {
+    /// - Parameters:
+    ///   - task: nil for a load without a task.
+    ///   - configuration: of the session, if that never changes.
+    init(
+        session: URLSession, task: URLSessionTask? = nil, workQueue: DispatchQueue? = nil,
+        configuration: URLSessionConfiguration? = nil
+    ) {
         self.session = session
         self.task = task
         self.workQueue = workQueue
+        knownConfiguration = configuration
     }
+
+    private var configuration: URLSessionConfiguration { knownConfiguration ?? session.configuration }
 
     /// The request as Foundation will send it: policy and fields of the configuration are added if the request has
     /// none.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
-        let configuration = session.configuration
+        let configuration = configuration
         var request = request
         // Compared first, since a request that is changed is copied.
         let policy = configuration.requestCachePolicy
@@ -53,7 +63,7 @@ struct SessionLink: Sendable {
     }
 
     private func sessionCookie(for request: URLRequest) -> String? {
-        let configuration = session.configuration
+        let configuration = configuration
         guard request.httpShouldHandleCookies, configuration.httpShouldSetCookies, let url = request.url,
             let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty

@@ -88,8 +88,9 @@ extension DiskURLCache {
                 return Match(.contentType(pattern.lowercased()))
             }
 
-            /// Requests for which the closure returns true. It is called on any thread, for each lookup and each store,
-            /// and gets the request as the app made it: its URL is not in canonical form.
+            /// Requests for which the closure returns true. It is called on any thread, once for each request of a load
+            /// (a redirect makes a further one) and once for each call of a method that takes a request. It gets the
+            /// request as the app made it: its URL is not in canonical form.
             public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
                 Match(.request(predicate))
             }
@@ -112,45 +113,44 @@ extension DiskURLCache {
             if case .nothing = match.kind { Options(storage: cacheOptions.storage) } else { cacheOptions }
         }
 
-        func matches(_ target: RuleTarget, contentType: String?) -> Bool {
+        /// Whether the rule applies to a request, as far as that is known before there is a response: a rule by content
+        /// type may. Calls the app's closure.
+        /// - Parameter url: nil for a URL that no key can be made of.
+        func mayApply(to request: DiskURLCache.Request, canonicalURL url: String?) -> Bool {
             switch match.kind {
             // To be safe: an invalid pattern in a rule that keeps responses off the disk, or out of the cache, matches
             // every request.
             case .nothing: return cacheOptions.storage.map { $0 != .memoryAndDisk } ?? false
-            case .all: return true
-            case .request(let predicate): return predicate(target.request.urlRequest)
-            case .url(let pattern): return target.url.map(pattern.matches) ?? false
-            case .path(let path, let host): return target.isBelow(path, host: host)
-            case .host(let name): return target.host.map { $0 == name || $0.hasSuffix("." + name) } ?? false
-            case .contentType(let pattern):
-                guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
-                return Glob.matches(pattern.utf8, type.lowercased().filter { $0 != " " }.utf8)
+            case .all, .contentType: return true
+            case .request(let predicate): return predicate(request.urlRequest)
+            case .url(let pattern): return url.map(pattern.matches) ?? false
+            case .path(let path, let host): return url.map { Self.isBelow(path, host: host, $0) } ?? false
+            case .host(let name):
+                guard let host = url.map(URLCanonicalizer.host) else { return false }
+                return host == name || host.hasSuffix("." + name)
             }
+        }
+
+        /// Whether a rule that may apply to a request does so, once the response is known.
+        func applies(to contentType: String?) -> Bool {
+            guard case .contentType(let pattern) = match.kind else { return true }
+            guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
+            return Glob.matches(pattern.utf8, type.lowercased().filter { $0 != " " }.utf8)
+        }
+
+        private static func isBelow(_ path: String, host: String?, _ url: String) -> Bool {
+            guard host == nil || host == URLCanonicalizer.host(ofNormal: url),
+                // The first slash after those of the scheme.
+                let start = url.utf8.dropFirst(8).firstIndex(of: UInt8(ascii: "/")), url[start...].hasPrefix(path)
+            else { return false }
+            let rest = url[start...].utf8.dropFirst(path.utf8.count)
+            return path.hasSuffix("/") || rest.first.map { "/?;".utf8.contains($0) } ?? true
         }
     }
 }
 
-/// A request as rules see it. Its canonical URL is computed once for all of them.
-package struct RuleTarget: Sendable {
-    let request: DiskURLCache.Request
-    /// The canonical URL. Nil if the URL has none, and in a cache without rules.
-    let url: String?
-
-    init(_ request: DiskURLCache.Request, hasRules: Bool = true) {
-        self.request = request
-        url = hasRules ? URLCanonicalizer.canonical(request.url) : nil
-    }
-
-    var host: String? { url.map(URLCanonicalizer.host) }
-
-    func isBelow(_ path: String, host: String?) -> Bool {
-        guard let url, host == nil || host == self.host,
-            // The first slash after those of the scheme.
-            let start = url.utf8.dropFirst(8).firstIndex(of: UInt8(ascii: "/")), url[start...].hasPrefix(path)
-        else { return false }
-        let rest = url[start...].utf8.dropFirst(path.utf8.count)
-        return path.hasSuffix("/") || rest.first.map { "/?;".utf8.contains($0) } ?? true
-    }
+extension DiskURLCache.Rule.Match {
+    var isByContentType: Bool { if case .contentType = kind { true } else { false } }
 }
 
 extension DiskURLCache.Rule: PrintedByDescription {

@@ -60,7 +60,7 @@ import Testing
         #expect(
             Self.text(.miss(.notStored), storage: .refused(.refusedByApp)) == "c; fwd=uri-miss; fwd-status=200")
         #expect(Self.text(.miss(.notStored)) == "c; fwd=uri-miss; fwd-status=200")
-        #expect(Self.text(.hit(index: 0, nil)) == "c; hit")
+        #expect(Self.text(.hit(.memory, nil)) == "c; hit")
     }
 
     /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.

@@ -70,7 +70,7 @@ import Testing
         let cache = DiskURLCache(configuration: configuration)
         for _ in 0..<500 {
             guard let request = request() else { continue }
-            let decision = cache.keyDecision(for: cache.target(request))
+            let decision = cache.resolve(request).decision
             #expect(cache.key(for: request) == decision.key, "\(request)")
         }
     }

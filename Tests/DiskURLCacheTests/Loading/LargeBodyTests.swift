@@ -138,8 +138,8 @@ import Testing
         let now = clock.wallClock.now()
         let response = StoredResponse(
             method: "GET", status: 200, fields: fields, requestTime: now, responseTime: now, vary: .none)
-        let hop = cache.keyed(DiskURLCache.Request(Responses.request(url)))
-        let body = GatheredBody(storing: response, length: nil, for: hop.target, in: cache)
+        let hop = cache.resolve(Responses.request(url))
+        let body = GatheredBody(storing: response, length: nil, for: hop, in: cache.core)
         let piece = Data(count: 64 << 10)
         var most = 0
         for _ in 0..<256 {

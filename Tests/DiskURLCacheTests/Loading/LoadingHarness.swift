@@ -87,7 +87,8 @@ extension LoadReader {
         timeout: TimeInterval? = nil
     ) {
         self.init(
-            cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant), from: cache, over: transport,
+            cache.core.resolve(DiskURLCache.Request(request), variant: transport.keyVariant), from: cache.core,
+            over: transport,
             acceptsPieces: acceptsPieces, timeout: timeout)
     }
 }
@@ -97,7 +98,8 @@ extension LoadDriver {
         cache: DiskURLCache, request: URLRequest, transport: any LoadTransport, client: any LoadClient
     ) {
         self.init(
-            cache: cache, request: cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant),
+            cache: cache.core,
+            request: cache.core.resolve(DiskURLCache.Request(request), variant: transport.keyVariant),
             transport: transport, client: client)
     }
 }

@@ -25,7 +25,7 @@ struct MachineDriver {
         /// The first six bytes of ten.
         case part
 
-        func candidate(_ now: Date, body: String? = nil) -> Candidate {
+        func response(_ now: Date, body: String? = nil) -> FoundResponse? {
             var status = 200
             var fields: HeaderFields = ["ETag": "\"e\""]
             var made = now
@@ -45,10 +45,17 @@ struct MachineDriver {
                 fields.set("Cache-Control", "max-age=600")
                 fields.set("Content-Range", "bytes 0-5/10")
             }
-            return Candidate(
-                response: StoredResponse(
-                    method: "GET", status: status, fields: fields, requestTime: made, responseTime: made, vary: .none),
-                bodyLength: 6, body: body.map { Data($0.utf8) })
+            let head = StoredResponse(
+                method: "GET", status: status, fields: fields, requestTime: made, responseTime: made, vary: .none)
+            let metadata = EntryMetadata(
+                sequence: 0, url: nil, response: .http(head), storedAt: made, placement: .memoryAndDisk, userInfo: [:],
+                tags: [], isPinned: false)
+            guard let body else {
+                return FoundResponse(StoredVariant(metadata, bodyLength: 6, from: .disk) { nil })
+            }
+            let entry = StoredEntry(metadata: metadata, body: Data(body.utf8))
+            return FoundResponse(
+                StoredVariant(metadata, bodyLength: 6, from: .memory, entry: entry) { entry })
         }
     }
 
@@ -84,10 +91,15 @@ struct MachineDriver {
         return load
     }
 
-    private static func keyed(_ request: DiskURLCache.Request, _ options: Options) -> KeyedRequest {
-        KeyedRequest(
-            RuleTarget(request), options.hasKey ? DiskURLCache.KeyPolicy.standard.decision(for: request) : .none(.noKey)
-        )
+    private static func keyed(_ request: DiskURLCache.Request, _ options: Options) -> ResolvedRequest {
+        ResolvedRequest(
+            request, options.hasKey ? DiskURLCache.KeyPolicy.standard.decision(for: request) : .none(.noKey),
+            rules: AppliedRules([], to: request), options: DiskURLCache.Options(), salt: nil)
+    }
+
+    /// The place of a stored response among those that were found.
+    private func index(of variant: StoredVariant) -> Int {
+        machine.found.firstIndex { $0.variant === variant } ?? -1
     }
 
     var hasEnded: Bool { machine.hasEnded }
@@ -100,7 +112,7 @@ struct MachineDriver {
     }
     /// - Parameter body: where it is at hand.
     mutating func found(_ stored: [Stored], body: String? = nil) -> [String] {
-        send(.found(stored.map { $0.candidate(now, body: body) }, caching, now: now))
+        send(.found(stored.compactMap { $0.response(now, body: body) }, caching, now: now))
     }
     mutating func body(_ text: String?) -> [String] {
         send(.body(text.map { .whole(Data($0.utf8)) }, gathered: gathered, now: now))
@@ -111,7 +123,7 @@ struct MachineDriver {
     mutating func data(_ text: String) -> [String] { send(.data(Data(text.utf8))) }
     mutating func end(_ code: URLError.Code? = nil) -> [String] { send(.ended(code.map { URLError($0) }, now: now)) }
     mutating func confirm(_ text: String?) -> [String] {
-        send(.storageConfirmed(text.map { LoadMachine.EditedResponse(data: Data($0.utf8)) }))
+        send(.storageConfirmed(text.map { EditedResponse(data: Data($0.utf8)) }))
     }
     mutating func redirect(to path: String?) -> [String] {
         send(
@@ -126,7 +138,7 @@ struct MachineDriver {
     /// A refresh of the first of these, in place of `start`.
     mutating func refresh(_ stored: [Stored]) -> [String] {
         let revalidation = Revalidation(index: 0, fields: ["If-None-Match": "\"e\""], reason: .stale)
-        return send(.refreshing(stored.map { $0.candidate(now) }, revalidation, caching, now: now))
+        return send(.refreshing(stored.compactMap { $0.response(now) }, revalidation, caching, now: now))
     }
 
     mutating func send(_ event: LoadMachine.Event) -> [String] {
@@ -161,7 +173,7 @@ struct MachineDriver {
         let path = machine.hop.request.foundationURL?.path ?? ""
         switch action {
         case .lookUp: return "lookUp"
-        case .readBody(let index): return "readBody \(index)"
+        case .readBody(let variant): return "readBody \(index(of: variant))"
         case .fetch(let fields, let collapsible):
             let isConditional = (fields["If-None-Match"] ?? machine.facts.fields["If-None-Match"]) != nil
             let condition = isConditional ? " if-none-match" : ""
@@ -170,8 +182,8 @@ struct MachineDriver {
         case .release: return "release"
         case .deliverNetworkHead: return "networkHead"
         case .deliverStoredHead(let head): return "storedHead \(head.status)"
-        case .deliverReusedHead(let reuse):
-            return "storedHead \(reuse.presentation.status(of: machine.candidates[reuse.index].response))"
+        case .deliverReusedHead(let reuse, let variant):
+            return "storedHead \(variant.metadata.http.map { reuse.presentation.status(of: $0) } ?? 0)"
         case .deliverBody(.whole(let data)): return "data \(text(data))"
         case .deliverBody(.open(let body)): return "open \(body.count)"
         case .deliverGathered: return "data \(text(gathered))"
@@ -182,10 +194,10 @@ struct MachineDriver {
             return "confirmStorage \(text(gathered))" + (byDelegate ? " by delegate" : "")
         case .store(let storing):
             let data = storing.edited.data ?? gathered
-            return "store \(text(data)) \(path)" + (storing.basis.map { " over \($0)" } ?? "")
-        case .change(.update(let index, _)): return "change update \(index) \(path)"
-        case .change(.addVariant(let index, _)): return "change add \(index) \(path)"
-        case .change(.remove(let index)): return "change remove \(index) \(path)"
+            return "store \(text(data)) \(path)" + (storing.basis.map { " over \(index(of: $0))" } ?? "")
+        case .change(.update(let variant, _)): return "change update \(index(of: variant)) \(path)"
+        case .change(.addVariant(let variant, _)): return "change add \(index(of: variant)) \(path)"
+        case .change(.remove(let variant)): return "change remove \(index(of: variant)) \(path)"
         case .invalidate(let invalidation):
             let groups = invalidation.groups.isEmpty ? [] : ["groups"] + invalidation.groups
             return (["invalidate"] + invalidation.urls.map(\.path) + groups).joined(separator: " ")

@@ -274,7 +274,7 @@ final class ModelRunner: @unchecked Sendable {
     private func close() {
         session.finishTasksAndInvalidate()
         delegateSession.finishTasksAndInvalidate()
-        cache.directSession.finishTasksAndInvalidate()
+        cache.directLink.session.finishTasksAndInvalidate()
     }
 
     private func openPeer() {

@@ -96,7 +96,7 @@ import Testing
         let cache = cache(.iOS)
         let request = Responses.request("/a")
         func takes(_ request: URLRequest, isDataTask: Bool = true, _ cache: DiskURLCache?) -> Bool {
-            LoaderChoice.takes(request, isDataTask: isDataTask, cache: cache)
+            LoaderChoice.takes(request, isDataTask: isDataTask, cache: cache?.core)
         }
         #expect(takes(request, cache))
         #expect(!takes(request, nil), "a load without a session, such as Data(contentsOf:)")

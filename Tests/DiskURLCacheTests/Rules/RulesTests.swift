@@ -40,20 +40,20 @@ import Testing
             Rule(.all, Treatment(lifetime: .always(3), staleWhileRevalidate: 300, staleIfError: 30)),
         ])
         var request = Responses.request("/abc")
-        #expect(cache.cacheOptions(for: cache.target(request)).lifetime == .always(1))
-        #expect(cache.cacheOptions(for: cache.target(request)).staleIfError == 20)
-        #expect(cache.cacheOptions(for: cache.target(request)).staleWhileRevalidate == 300)
-        #expect(cache.cacheOptions(for: cache.target(request)).tags == ["a", "host"])
-        #expect(cache.cacheOptions(for: cache.target(Responses.request("/b"))).lifetime == .always(2))
+        #expect(cache.resolve(request).options.lifetime == .always(1))
+        #expect(cache.resolve(request).options.staleIfError == 20)
+        #expect(cache.resolve(request).options.staleWhileRevalidate == 300)
+        #expect(cache.resolve(request).options.tags == ["a", "host"])
+        #expect(cache.resolve(Responses.request("/b")).options.lifetime == .always(2))
         #expect(
-            cache.cacheOptions(for: cache.target(URLRequest(url: URL(string: "https://other.org/")!))).lifetime
+            cache.resolve(URLRequest(url: URL(string: "https://other.org/")!)).options.lifetime
                 == .always(3))
         request.cacheOptions = Treatment(lifetime: .whenMissing(9), tags: ["mine"])
-        #expect(cache.cacheOptions(for: cache.target(request)).lifetime == .whenMissing(9))
-        #expect(cache.cacheOptions(for: cache.target(request)).staleIfError == 20)
-        #expect(cache.cacheOptions(for: cache.target(request)).tags == ["a", "host", "mine"])
+        #expect(cache.resolve(request).options.lifetime == .whenMissing(9))
+        #expect(cache.resolve(request).options.staleIfError == 20)
+        #expect(cache.resolve(request).options.tags == ["a", "host", "mine"])
         request.cacheOptions = nil
-        #expect(cache.cacheOptions(for: cache.target(request)).lifetime == .always(1))
+        #expect(cache.resolve(request).options.lifetime == .always(1))
     }
 
     @Test func aTreatmentTravelsWithItsRequest() throws {
@@ -103,7 +103,9 @@ import Testing
     @Test func hostsIncludeSubdomains() {
         let rule = Rule(.host("Example.com"), Treatment(tags: ["x"]))
         func matches(_ url: String) -> Bool {
-            rule.matches(RuleTarget(DiskURLCache.Request(URLRequest(url: URL(string: url)!))), contentType: nil)
+            rule.mayApply(
+                to: DiskURLCache.Request(URLRequest(url: URL(string: url)!)),
+                canonicalURL: URLCanonicalizer.canonical(url))
         }
         #expect(matches("https://example.com/"))
         #expect(matches("https://API.example.com:8443/x"))
@@ -389,9 +391,9 @@ import Testing
         let never = try makeCache([Rule(.url("example.com/me"), Treatment(storage: .never))])
         #expect(never.key(for: request) == nil)
         let memory = try makeCache([Rule(.path("me"), Treatment(storage: .memoryOnly, lifetime: .always(9)))])
-        #expect(memory.cacheOptions(for: memory.target(request)) == Treatment(storage: .memoryOnly))
+        #expect(memory.resolve(request).options == Treatment(storage: .memoryOnly))
         let other = try makeCache([Rule(.path("me"), Treatment(lifetime: .always(9)))])
-        #expect(other.cacheOptions(for: other.target(request)).lifetime == nil && other.key(for: request) != nil)
+        #expect(other.resolve(request).options.lifetime == nil && other.key(for: request) != nil)
     }
 
     @Test func aLifetimeForOneRequest() throws {
@@ -400,7 +402,8 @@ import Testing
         #expect(request.cacheLifetime == nil)
         request.cacheLifetime = .days(7)
         #expect(request.cacheLifetime == 604_800 && request.cacheOptions == Treatment(lifetime: .always(604_800)))
-        #expect(cache.cachingOptions(for: cache.target(request), response: nil).lifetime == .always(seconds: 604_800))
+        #expect(
+            cache.core.cachingOptions(for: cache.resolve(request), response: nil).lifetime == .always(seconds: 604_800))
         request.cacheOptions?.tags = ["a"]
         request.cacheLifetime = nil
         #expect(request.cacheOptions == Treatment(tags: ["a"]))

@@ -74,7 +74,8 @@ import Testing
     @Test func aPathIsAComponent() throws {
         let rule = DiskURLCache.Rule(.path("/me"), DiskURLCache.Options(storage: .never))
         func matches(_ text: String) throws -> Bool {
-            rule.matches(RuleTarget(DiskURLCache.Request(try request(text))), contentType: nil)
+            rule.mayApply(
+                to: DiskURLCache.Request(try request(text)), canonicalURL: URLCanonicalizer.canonical(text))
         }
         for path in ["/me", "/me/", "/me/a", "/me?x", "/me;v=1", "/%6de/a"] {
             #expect(try matches("https://h" + path), "\(path)")
@@ -143,7 +144,7 @@ import Testing
             let cache = try makeCache([DiskURLCache.Rule(.url(pattern), DiskURLCache.Options(storage: .memoryOnly))])
             #expect(cache.openingError == nil, "\(pattern)")
             let text = pattern == "*é/a" ? "http://h.example/é/a" : "http://img.bücher.example/a"
-            #expect(cache.cacheOptions(for: cache.target(try request(text))).storage == .memoryOnly, "\(pattern)")
+            #expect(cache.resolve(try request(text)).options.storage == .memoryOnly, "\(pattern)")
         }
         let cache = try makeCache([DiskURLCache.Rule(.url("http://bü*.example/"), DiskURLCache.Options(isPinned: true))]
         )
@@ -188,7 +189,7 @@ import Testing
         ] {
             #expect(error.description.contains(words), "\(words)")
         }
-        let reason = try #require(cache.keyDecision(for: cache.target(try request("http://other.example/"))).refusal)
+        let reason = try #require(cache.resolve(try request("http://other.example/")).decision.refusal)
         #expect(reason.code == "never")
         #expect(reason.description.hasPrefix("rule 1 matches nothing, and keeps every response out"))
         #expect(reason.advice?.contains("is not a host") == true)
@@ -207,7 +208,7 @@ import Testing
             DiskURLCache.Rule(.path("/me", host: "a.example"), DiskURLCache.Options(storage: .never)),
         ])
         func reason(_ request: URLRequest) -> DiskURLCache.Reason? {
-            cache.keyDecision(for: cache.target(request)).refusal
+            cache.resolve(request).decision.refusal
         }
         #expect(
             reason(try request("http://a.example/me"))?.description

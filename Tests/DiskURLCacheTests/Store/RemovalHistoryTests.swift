@@ -80,8 +80,7 @@ import Testing
         let superseding = cache.store.ticket(at: Date())
         let stored = try #require(cache.store.lookup(key).variants().first)
         let response = try #require(stored.metadata.http)
-        cache.freshen(
-            stored.metadata.sequence, with: response, for: cache.keyed(DiskURLCache.Request(request)))
+        cache.core.freshen(stored.metadata.sequence, with: response, for: cache.resolve(request))
         #expect(cache.store.lookup(key).variants().first?.metadata.sequence != stored.metadata.sequence)
         cache.store.remove(key, stored.metadata, by: superseding)
         #expect(cache.cachedResponse(for: request) == nil)

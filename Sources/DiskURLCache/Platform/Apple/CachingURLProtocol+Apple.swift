@@ -42,7 +42,7 @@
         override func startLoading() {
             guard let task, var link = SessionLink(task, loader: loader), let cache = link.cache else { return fail() }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
-            let keyed = cache.keyed(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: nil)
+            let keyed = cache.resolve(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))))
             let port = ClientPort(self, task: task, link: link)
             let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
             let isStopped = state.withLock { state in
@@ -51,7 +51,7 @@
             }
             if isStopped { return driver.cancel() }
             // The client is called from one queue, which need not be the one of this thread.
-            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+            CacheCore.lookupQueue.async { driver.start(onClientQueue: false) }
         }
 
         /// `canInit(with:)` knew the task's session, and a task keeps its session. A load from any other session would

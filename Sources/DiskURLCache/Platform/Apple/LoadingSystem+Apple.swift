@@ -17,7 +17,7 @@
 
         /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.
         static func makeSession(
-            _ configuration: URLSessionConfiguration, cache: any LoadHost, delegate: (any URLSessionDelegate)?,
+            _ configuration: URLSessionConfiguration, cache: any CacheShell, delegate: (any URLSessionDelegate)?,
             delegateQueue: OperationQueue?
         ) -> URLSession? {
             guard configuration.identifier == nil else { return nil }
@@ -67,7 +67,7 @@
             self.init(session: session, task: task)
         }
 
-        var cache: (any LoadHost)? { session.held(for: SessionClasses.shared) as? any LoadHost }
+        var cache: CacheCore? { (session.held(for: SessionClasses.shared) as? any CacheShell)?.core }
 
         /// The system's lookup tells the protocol nothing.
         var known: CachedURLResponse? { nil }

@@ -48,7 +48,7 @@
             let known = (cachedResponse as? KnownTask)?.link ?? SessionLink(task)
             guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
-            let keyed = cache.keyed(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: nil)
+            let keyed = cache.resolve(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))))
             if let reason = Self.reasonToBypass(task, keyed.decision) {
                 return passOn(task, link.session, cache, reason)
             }
@@ -74,7 +74,7 @@
 
         /// - Parameter reason: nil for a load whose session or cache is not known.
         private func passOn(
-            _ task: URLSessionTask, _ session: URLSession?, _ cache: (any LoadHost)? = nil,
+            _ task: URLSessionTask, _ session: URLSession?, _ cache: CacheCore? = nil,
             _ reason: DiskURLCache.Reason? = nil
         ) {
             passThrough = PassThrough(of: self, task: task, session: session, cache: cache, reason: reason)

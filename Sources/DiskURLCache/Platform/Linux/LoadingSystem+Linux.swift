@@ -17,7 +17,7 @@
 
         /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.
         static func makeSession(
-            _ configuration: URLSessionConfiguration, cache: any LoadHost, delegate: (any URLSessionDelegate)?,
+            _ configuration: URLSessionConfiguration, cache: any CacheShell, delegate: (any URLSessionDelegate)?,
             delegateQueue: OperationQueue?
         ) -> URLSession? {
             nil
@@ -32,7 +32,7 @@
         }
 
         /// The cache of the session.
-        var cache: (any LoadHost)? { session.configuration.urlCache as? any LoadHost }
+        var cache: CacheCore? { (session.configuration.urlCache as? any CacheShell)?.core }
 
         /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the
         /// task instead.

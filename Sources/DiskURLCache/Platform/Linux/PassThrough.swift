@@ -11,7 +11,7 @@
         /// Holds this object as its client, so it is released at the end.
         private var native: URLProtocol?
         private let client: any URLProtocolClient
-        private let cache: (any LoadHost)?
+        private let cache: CacheCore?
         private let reason: DiskURLCache.Reason?
         private let startTime: Date
         /// Of a `POST`: its answer may serve a later `GET`.
@@ -26,7 +26,7 @@
 
         /// Nil when Foundation has no class for the request.
         init?(
-            of outer: URLProtocol, task: URLSessionTask, session: URLSession?, cache: (any LoadHost)?,
+            of outer: URLProtocol, task: URLSessionTask, session: URLSession?, cache: CacheCore?,
             reason: DiskURLCache.Reason?
         ) {
             // The class that Foundation would use without the loader.
@@ -80,7 +80,7 @@
         }
 
         private func invalidate(
-            in cache: any LoadHost, after response: HTTPURLResponse, request: URLRequest, task: URLSessionTask
+            in cache: CacheCore, after response: HTTPURLResponse, request: URLRequest, task: URLSessionTask
         ) {
             guard let url = request.url else { return }
             var status = response.statusCode
@@ -97,21 +97,21 @@
         }
 
         /// Stores the answer to a `POST` for the `GET` that it answers too (RFC 9110 §9.3.3).
-        private func storeRepresentation(_ response: HTTPURLResponse, of task: URLSessionTask, in cache: any LoadHost) {
+        private func storeRepresentation(_ response: HTTPURLResponse, of task: URLSessionTask, in cache: CacheCore) {
             // Foundation hands the body to a data delegate without the protocol's client.
             guard let ticket, let body, let link = SessionLink(task),
                 case .completionHandler? = TaskSession.audience(of: task, in: link.session),
                 let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
             else { return }
             var get = link.effectiveRequest(sent)
-            let facts = cache.keyed(DiskURLCache.Request(get), variant: nil).facts
+            let facts = RequestFacts(DiskURLCache.Request(get), salt: cache.store.salt)
             get.httpMethod = "GET"
             get.httpBody = nil
-            let hop = cache.keyed(DiskURLCache.Request(get), variant: nil)
+            let hop = cache.resolve(DiskURLCache.Request(get))
             let exchange = Exchange(
                 request: facts, url: hop.request.url, revalidation: nil, candidates: [], status: response.statusCode,
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
-            let options = cache.cachingOptions(for: hop.target, response: exchange.fields)
+            let options = cache.cachingOptions(for: hop, response: exchange.fields)
             guard hop.key != nil,
                 case .store(var stored, _, _) = Storability.verdict(for: exchange, options: options),
                 stored.method == "GET", ContentLength.objection(to: body.count, of: stored) == nil,
@@ -121,7 +121,8 @@
             guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return }
             stored.fields = edited.fields ?? stored.fields
             stored.status = edited.status ?? stored.status
-            _ = cache.insert(stored, .memory(edited.data ?? body), edited: edited, for: hop, ticket: ticket)
+            let draft = EntryDraft(stored, .memory(edited.data ?? body), edited, for: hop)
+            _ = cache.insert(draft, for: hop, ticket: ticket)
         }
 
         // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.

@@ -33,7 +33,7 @@ package final class LoadTable: Sendable {
     /// The greatest number of such keys. Above it all are forgotten: the next answer to a key notes it again.
     static let unsharedLimit = 4_096
 
-    /// - Parameter wake: called on `LoadDriver.lookupQueue`.
+    /// - Parameter wake: called on `CacheCore.lookupQueue`.
     func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Role {
         state.withLock { state in
             if let waiting = state.fetches[identity] {
@@ -56,7 +56,7 @@ package final class LoadTable: Sendable {
     ///   once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
         for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
-            LoadDriver.lookupQueue.async { waiter.wake(wasCancelled) }
+            CacheCore.lookupQueue.async { waiter.wake(wasCancelled) }
         }
     }
 
@@ -92,5 +92,21 @@ package final class LoadTable: Sendable {
 
     func endRefresh(_ key: RequestKey) {
         state.withLock { _ = $0.refreshing.remove(key) }
+    }
+}
+
+/// Fetches with equal identities may be shared.
+struct FetchIdentity: Hashable, Sendable {
+    let key: RequestKey
+    /// See `LoadTransport.owner`.
+    let owner: ObjectIdentifier?
+    /// The number of the last removal that concerned the key. A load that begins after the removal waits for no load
+    /// that began before it, since that load may get the removed response.
+    let lastRemoval: UInt64
+    let fields: HeaderFields
+
+    /// Of the key alone: to compare the fields takes longer, and is needed only for two loads of one key.
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(key)
     }
 }

@@ -116,6 +116,31 @@ extension DiskURLCache {
             self.directory = directory
         }
 
+        /// The same settings with numbers in their ranges and a folder.
+        var normalized: Self {
+            var normal = self
+            normal.memoryCapacity = max(0, memoryCapacity)
+            normal.diskCapacity = max(0, diskCapacity)
+            normal.maximumEntryFraction = min(max(0, maximumEntryFraction), 1)
+            normal.directory = directory ?? Self.defaultDirectory
+            return normal
+        }
+
+        /// See `DiskURLCache.defaultDirectory`.
+        static var defaultDirectory: URL {
+            let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+            let name = program.map { "/\\:".contains($0) ? "_" : $0 }
+            return
+                cachesFolder
+                .appendingPathComponent("DiskURLCache", isDirectory: true)
+                .appendingPathComponent(String(name), isDirectory: true)
+        }
+
+        static var cachesFolder: URL {
+            FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+                ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+        }
+
         /// The settings that two caches on one folder share, by name.
         var ofStore: [String: String] {
             [
@@ -135,24 +160,6 @@ extension DiskURLCache {
         package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
             clock = WallClock(now: now)
         }
-    }
-}
-
-extension DiskURLCache {
-    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
-    /// identifier or process name).
-    public static var defaultDirectory: URL {
-        let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-        let name = program.map { "/\\:".contains($0) ? "_" : $0 }
-        return
-            cachesFolder
-            .appendingPathComponent("DiskURLCache", isDirectory: true)
-            .appendingPathComponent(String(name), isDirectory: true)
-    }
-
-    static var cachesFolder: URL {
-        FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-            ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
     }
 }
 

@@ -1,0 +1,59 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// How sessions find their cache.
+
+extension DiskURLCache {
+    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
+    /// identifier or process name).
+    public static var defaultDirectory: URL { Configuration.defaultDirectory }
+
+    /// Makes sessions of this configuration use this cache. To be called before the session is made; for
+    /// `URLSession.shared.configuration`, which sessions keep using on Linux, at any time. A second call has no effect.
+    ///
+    /// On Linux this sets `urlCache` and puts the loader before the other protocol classes. On Apple platforms it sets
+    /// `urlCache` only: the system's loader then uses the cache, as `URLCache` documents. The features of this
+    /// library's loader (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) need
+    /// ``makeSession(configuration:delegate:delegateQueue:)`` there.
+    public func attach(to configuration: URLSessionConfiguration) {
+        configuration.urlCache = self
+        guard core.configuration.platform.attachesLoader else { return }
+        var classes = configuration.protocolClasses ?? []
+        classes.removeAll(where: CachingURLProtocol.isLoader)
+        classes.insert(CachingURLProtocol.self, at: 0)
+        configuration.protocolClasses = classes
+    }
+
+    /// A session that loads through this cache by the loader of this library, on every platform.
+    ///
+    /// The configuration is copied. Loads that the library serves use this cache instead of its `urlCache`; on Apple
+    /// platforms its `urlCache` is nil, so that the system does not search a second time. The configuration's cookies,
+    /// credentials and fields apply, and the delegate decides about challenges, redirects and storage as in any
+    /// session. The system loads tasks that are not cached (uploads, downloads, WebSockets, streamed bodies, requests
+    /// without a key). On watchOS, and for a background configuration, for which the system allows no other loader, the
+    /// session is one that ``attach(to:)`` prepared.
+    public func makeSession(
+        configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
+        delegateQueue: OperationQueue? = nil
+    ) -> URLSession {
+        let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
+        attach(to: configuration)
+        if core.configuration.platform.makesSessionClasses,
+            let session = LoadingSystem.makeSession(
+                configuration, cache: self, delegate: delegate, delegateQueue: delegateQueue)
+        {
+            return session
+        }
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+    }
+}
+
+extension CachedURLResponse {
+    /// For a HEAD that is answered by the response to a GET.
+    func withoutBody() -> CachedURLResponse {
+        CachedURLResponse(response: response, data: Data(), userInfo: userInfo, storagePolicy: storagePolicy)
+    }
+}

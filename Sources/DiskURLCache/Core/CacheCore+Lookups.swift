@@ -1,0 +1,74 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// Lookups by `URLCache`'s own methods: what is stored, fresh or not.
+
+extension CacheCore {
+    /// The stored entry for a request, which is counted as a hit or a miss. A `HEAD` is answered by the response to a
+    /// `GET`, whose body is to be left out. May read the disk on the caller's thread.
+    func entry(for request: URLRequest) -> (entry: StoredEntry, isForHead: Bool)? {
+        let fields = HeaderFields(request)
+        let plainKey = plainKey(for: request, fields)
+        // Neither rules nor options concern a plain request.
+        let hop = plainKey == nil ? resolve(DiskURLCache.Request(request)) : nil
+        guard let ownKey = plainKey ?? hop?.key else { return nil }
+        let (key, variants) = stored(under: ownKey)
+        var asked = FieldDigests(of: fields)
+        let variant = variants.first {
+            $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
+        }
+        // A body that is damaged, or was replaced meanwhile, is a miss: an older variant is no answer.
+        guard let variant, let entry = variant.load() else {
+            hub.count(for: key) { $0.misses += 1 }
+            return nil
+        }
+        hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+        if let hop { addTags(to: variant.metadata, of: hop.answered(under: key == ownKey ? nil : key)) }
+        return (entry, key.isForHead)
+    }
+
+    /// The stored responses for a key, and the key under which they are: perhaps that of an equivalent URL
+    /// (No-Vary-Search), of which the system's loader knows nothing.
+    func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
+        let variants = store.lookup(key).variants()
+        guard variants.isEmpty, !isBySystem, let equivalent = store.equivalent(of: key) else { return (key, variants) }
+        return equivalent
+    }
+
+    /// Whether a lookup finds all that is stored for a key in memory; for the system's loader, in the form that it
+    /// takes.
+    func isAtHand(_ key: RequestKey) -> Bool {
+        let isKnown = store.lookup(key).known?.allSatisfy {
+            isBySystem ? $0.entry?.presentedResponse != nil : $0.entry != nil
+        }
+        return isKnown == true && (isBySystem || !store.mayHaveEquivalent(of: key))
+    }
+
+    func contains(_ request: URLRequest) -> Bool {
+        guard let key = key(for: request) else { return false }
+        return store.contains(key) || (!isBySystem && store.equivalent(of: key) != nil)
+    }
+
+    func remove(_ request: URLRequest) {
+        guard let key = key(for: request) else { return }
+        store.remove(key)
+        store.removeVariations(of: key.uri)
+    }
+
+    /// False when nothing is stored for the request.
+    func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
+        guard let ownKey = key(for: request) else { return false }
+        var isFound = false
+        let (key, variants) = stored(under: ownKey)
+        // Oldest first: each update makes its variant the most recent one.
+        for variant in variants.reversed() {
+            let metadata = variant.metadata
+            let updated = store.update(metadata.sequence, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
+            isFound = isFound || updated != nil
+        }
+        return isFound
+    }
+}

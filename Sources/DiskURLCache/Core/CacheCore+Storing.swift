@@ -1,0 +1,229 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// Changes of the store: by loads, by the app, and by the system's loader.
+
+extension CacheCore {
+    /// Stores a response, as its request and the rules say; gives the reason if it is not stored. All that is stored
+    /// comes through here.
+    /// - Parameter ticket: of a load that asked the network: what was removed or invalidated since is not stored.
+    func insert(_ draft: EntryDraft, for hop: ResolvedRequest, ticket: StoreTicket? = nil) -> DiskURLCache.Reason? {
+        guard let lookupKey = hop.decision.key else { return hop.decision.refusal ?? .noKey }
+        let fields = draft.http?.fields
+        if let reason = hop.reasonNotToStore(fields) { return reason }
+        let options = hop.options(for: fields)
+        let metadata = EntryMetadata(
+            sequence: 0, url: draft.url, response: draft.correctedResponse, storedAt: now,
+            placement: placement(of: draft, options), userInfo: draft.edited.userInfo,
+            tags: tags(by: options, fields ?? [:], for: hop.request), isPinned: options.isPinned == true)
+        // A response stored for `HEAD` cannot answer a `GET`.
+        let isOfHead = lookupKey.isForHead && draft.http?.method != "GET"
+        let ownKey = isOfHead ? lookupKey.storedForHead : lookupKey
+        // The system's loader knows nothing of equivalent URLs (No-Vary-Search).
+        let key = isBySystem ? ownKey : store.storingKey(ownKey, for: fields ?? [:], at: now)
+        let reason = store.store(metadata, draft.body, presented: draft.edited.presented, for: key, ticket: ticket)
+        // What was stored for this spelling alone would answer first.
+        if reason == nil, key != ownKey, store.contains(ownKey) { store.remove(ownKey) }
+        return reason
+    }
+
+    private func placement(of draft: EntryDraft, _ options: DiskURLCache.Options) -> EntryPlacement {
+        if draft.edited.isMemoryOnly || options.storage == .memoryOnly { return .memoryOnly }
+        guard !draft.isByApp, let response = draft.http else { return .memoryAndDisk }
+        return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .memoryWhileFresh
+    }
+
+    /// Whether a response is worth a file: it does not expire too soon.
+    private func livesLongEnoughForDisk(_ response: StoredResponse, _ cacheOptions: DiskURLCache.Options) -> Bool {
+        let minimum = cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime
+        guard minimum > 0 else { return true }
+        let options = cachingOptions(by: cacheOptions)
+        let freshness = Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)
+        return Double(freshness.timeToLive) >= minimum
+    }
+
+    /// Whether a large body of this response is gathered in a file on disk: only if the response goes to disk.
+    func acceptsFile(_ response: StoredResponse, for hop: ResolvedRequest) -> Bool {
+        let options = hop.options(for: response.fields)
+        let draft = EntryDraft(response, .memory(Data()), EditedResponse(), for: hop)
+        return store.acceptsIncoming && options.storage != .never && placement(of: draft, options) == .memoryAndDisk
+    }
+
+    // MARK: Answers of loads
+
+    /// Whether `Configuration.willCacheResponse` is set: it is called before a response is stored.
+    var editsResponses: Bool { configuration.willCacheResponse != nil }
+
+    /// The response to store, as the app changed it after the delegate accepted it; nil when the app refused.
+    func admit(
+        _ confirmed: CachedURLResponse, for request: DiskURLCache.Request, proposed: CachedURLResponse
+    ) -> EditedResponse? {
+        var admitted = confirmed
+        if let willCacheResponse = configuration.willCacheResponse {
+            guard let answer = willCacheResponse(confirmed, request.urlRequest), answer.storagePolicy != .notAllowed
+            else {
+                return nil
+            }
+            admitted = answer
+        }
+        if confirmed === proposed, admitted === proposed { return EditedResponse() }
+        guard let response = admitted.response as? HTTPURLResponse else { return nil }
+        // A part of a large body would keep the whole in memory, so it is copied.
+        var edited = EditedResponse(data: Data(Array(admitted.data)))
+        if response !== proposed.response {
+            edited.fields = HeaderFields(response)
+            edited.status = response.statusCode
+        }
+        // If one of them keeps the response off the disk, the other cannot put it there.
+        edited.isMemoryOnly = [confirmed, admitted].contains { $0.storagePolicy == .allowedInMemoryOnly }
+        take(userInfoOf: admitted, into: &edited, url: request.foundationURL?.removingCredentials)
+        return edited
+    }
+
+    /// Values of `userInfo` that cannot be written to disk are kept by memory alone, and an event names them.
+    private func take(userInfoOf cached: CachedURLResponse, into edited: inout EditedResponse, url: URL?) {
+        let (userInfo, lost) = cached.persistentUserInfo
+        edited.userInfo = userInfo
+        guard !lost.isEmpty else { return }
+        edited.presented = cached
+        hub.emit(.notStored(url: url, reason: .userInfo(keys: lost)))
+    }
+
+    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no
+    /// other.
+    func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: ResolvedRequest) {
+        guard let key = hop.key else { return }
+        let now = now
+        // A response that names other groups leaves those that it named before.
+        let tags = hop.options.tags.union(groupTags(of: response.fields, url: hop.request.url))
+        _ = store.update(sequence, of: key.keeping(response)) { metadata in
+            metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)
+            metadata.response = .http(response)
+            metadata.storedAt = now
+        }
+    }
+
+    /// Removes the stored responses that an answer says are no longer valid.
+    /// - Parameter ticket: of the load whose answer it is, if that answer may be stored itself.
+    func invalidate(_ invalidation: Invalidation, by ticket: StoreTicket? = nil) {
+        for url in invalidation.urls { invalidate(url, by: ticket) }
+        func tell(_ reason: @autoclosure () -> DiskURLCache.Reason) {
+            hub.emit(.invalidated(url: invalidation.target.removingCredentials, reason: reason()))
+        }
+        guard let parts = URLCanonicalizer.parts(of: invalidation.target.absoluteString) else { return }
+        if invalidation.emptiesHost {
+            store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(parts.host)))
+            tell(.clearSiteData)
+        } else if !invalidation.groups.isEmpty {
+            for group in Set(invalidation.groups) { store.remove(matching: EntryCriteria(group: group, of: parts)) }
+            tell(.groupInvalidation(names: invalidation.groups))
+        }
+    }
+
+    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
+    /// - Parameter ticket: of the load whose answer invalidates the URL, if that answer may be stored itself.
+    func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
+        guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
+        // If one of the policies gives several URLs one key, their responses are removed together.
+        let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
+        for uri in Set(policies.map { $0.uri(of: parts) }) {
+            store.remove(uri: uri, by: ticket)
+            store.removeVariations(of: uri, by: ticket)
+        }
+    }
+
+    // MARK: The app's call
+
+    /// Stores a response that the app, or the system's loader, gives for a request. An event says why it is not stored.
+    func store(_ cached: CachedURLResponse, for request: URLRequest) {
+        let hop = resolve(DiskURLCache.Request(request))
+        if let reason = storeAppResponse(cached, for: hop) { emitNotStored(request, reason) }
+    }
+
+    func emitNotStored(_ request: URLRequest, _ reason: DiskURLCache.Reason) {
+        hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
+    }
+
+    /// Nil also if the store refused the response: the store has told so itself.
+    private func storeAppResponse(_ cached: CachedURLResponse, for hop: ResolvedRequest) -> DiskURLCache.Reason? {
+        guard let key = hop.decision.key else { return hop.decision.refusal ?? .noKey }
+        var fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
+        if isBySystem { fields = fields.map { SystemHead.restored($0) } }
+        if let reason = hop.reasonNotToStore(fields) { return reason }
+        guard cached.storagePolicy != .notAllowed else { return .refused }
+        let response = EntryMetadata.Response(
+            cached.response, fields: fields, method: hop.facts.method,
+            vary: VaryKey(response: fields ?? [:], request: hop.facts), time: now)
+        if let reason = prohibition(of: response, length: cached.data.count, for: hop) {
+            // The app does not want the older response of the key served any more.
+            store.remove(key.isForHead ? key.storedForHead : key)
+            return reason
+        }
+        var edited = EditedResponse(isMemoryOnly: cached.storagePolicy == .allowedInMemoryOnly)
+        take(userInfoOf: cached, into: &edited, url: cached.response.url?.removingCredentials)
+        // The very object is handed out again by memory.
+        edited.presented = cached
+        _ = insert(EntryDraft(cached, response, edited), for: hop)
+        return nil
+    }
+
+    /// What forbids storing the response of an app, which need not be fresh.
+    private func prohibition(
+        of response: EntryMetadata.Response, length: Int, for hop: ResolvedRequest
+    ) -> DiskURLCache.Reason? {
+        guard case .http(let response) = response else {
+            return hop.facts.directives.noStore ? .requestNoStore : nil
+        }
+        if isBySystem, SystemHead.isSelectedUnseen(response.vary) { return .variesByUnseenField }
+        let options = cachingOptions(for: hop, response: response.fields)
+        let prohibition = Storability.prohibition(
+            of: response,
+            by: Exchange(
+                request: hop.facts, candidates: [], status: response.status, fields: response.fields,
+                requestTime: response.requestTime, responseTime: response.responseTime),
+            said: ResponseDirectives(response.fields, targeted: options.targetedFields), options: options)
+        return prohibition ?? ContentLength.objection(to: length, of: response)
+    }
+
+    // MARK: Tags
+
+    /// The tags of a response that is stored: those of the options, of the response's groups, and of the request's
+    /// credentials.
+    private func tags(
+        by cacheOptions: DiskURLCache.Options, _ fields: HeaderFields, for request: DiskURLCache.Request
+    ) -> [String] {
+        var tags = cacheOptions.tags.union(groupTags(of: fields, url: request.url))
+        if let credentials = request.headerFields["Authorization"] {
+            tags.insert(tag(ofCredentials: credentials))
+        }
+        return tags.isEmpty ? [] : tags.sorted()
+    }
+
+    /// The tags of the groups that a response of this URL belongs to.
+    private func groupTags(of fields: HeaderFields, url: String) -> Set<String> {
+        let names = CacheGroups.names(of: fields, keyFields: configuration.groupFields)
+        guard !names.isEmpty, let origin = URLCanonicalizer.parts(of: url)?.origin else { return [] }
+        return Set(names.map { CacheGroups.tag(of: $0, origin: origin) })
+    }
+
+    /// An entry that answers a request with tags gets them, whatever request it was stored for.
+    func addTags(to metadata: EntryMetadata, of hop: ResolvedRequest) {
+        let tags = hop.options.tags
+        guard !tags.isEmpty, let key = hop.key,
+            metadata.tags.joined(withTags: tags).count > metadata.tags.count
+        else { return }
+        _ = store.update(metadata.sequence, of: key.keeping(metadata.http)) {
+            $0.tags = $0.tags.joined(withTags: tags)
+        }
+    }
+
+    /// The tag of every entry that was stored for a request with this `Authorization`. 24 bits of a digest: enough to
+    /// remove hardly ever the entries of other credentials too, too little to confirm a guessed password.
+    func tag(ofCredentials value: String) -> String {
+        let text = "authorization:\(value)"
+        return "authorization \((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"
+    }
+}

@@ -1,0 +1,153 @@
+import Dispatch
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The cache behind `DiskURLCache`: its settings, its store, the loads in progress, its events and its clock. Loads and
+/// sessions use this class; `DiskURLCache` gives it the form of a `URLCache`.
+package final class CacheCore: Sendable {
+    package let configuration: DiskURLCache.Configuration
+    let store: TieredStore
+    /// Loads in progress, for collapsing and for background refreshes.
+    package let loads = LoadTable()
+    /// The part of the configuration that the cache cannot fulfil.
+    private let configurationError: DiskURLCache.Error?
+    /// The key of a plain request is its URL: nothing in the configuration adds to it. See `RequestKey(plain:_:)`.
+    private let keysArePlain: Bool
+    /// The system's loader calls the cache, as `URLCache` documents.
+    let isBySystem: Bool
+    private let offline = Mutex(false)
+
+    /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for
+    /// them.
+    static let lookupQueue = DispatchQueue(
+        label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
+
+    package init(_ settings: DiskURLCache.Configuration) {
+        let configuration = settings.normalized
+        self.configuration = configuration
+        let problem: DiskURLCache.Error?
+        (store, problem) = Self.open(configuration)
+        let wrongRules = RuleCheck.problems(
+            in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
+        configurationError = problem ?? RuleCheck.summary(of: wrongRules)
+        keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
+        isBySystem = configuration.platform.loadsBySystem
+        // A path may name a user, so it is not logged.
+        if let problem, problem.path.isEmpty { hub.report(once: problem) }
+        if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
+        for rule in wrongRules { hub.report(once: rule) }
+    }
+
+    /// Makes the layers, or finds those of an open cache on the same folder.
+    private static func open(
+        _ configuration: DiskURLCache.Configuration
+    ) -> (store: TieredStore, problem: DiskURLCache.Error?) {
+        let directory = configuration.directory ?? DiskURLCache.Configuration.defaultDirectory
+        let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
+        let problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.printed) }
+        if let storage = configuration.storageMaker {
+            let isRefused = !configuration.isShared && storage.isForSeveralUsers
+            if isRefused { return (configuration.makeStore(), DiskURLCache.Error(.sharedStorage)) }
+            return (configuration.makeStore(storage: storage), problem)
+        }
+        // A cache in memory only uses no folder, and shares no layer with a cache that does.
+        if !directory.isFileURL || configuration.diskCapacity == 0 { return (configuration.makeStore(), problem) }
+        let opened = OpenStores.open(directory, settings: configuration.ofStore) {
+            configuration.makeStore(directory: directory)
+        }
+        if opened.differing.isEmpty || problem != nil { return (opened.store, problem) }
+        let names = opened.differing.joined(separator: ", ")
+        return (opened.store, DiskURLCache.Error(.settingsWithoutEffect, path: directory.path, details: names))
+    }
+
+    package var hub: EventHub { store.hub }
+    package var now: Date { configuration.clock.now() }
+    /// The cache serves several users.
+    var isShared: Bool { configuration.isShared }
+    /// What becomes of a response whose body contradicts a digest that it states.
+    var wrongDigest: DiskURLCache.WrongDigest { configuration.wrongDigest }
+    /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
+    var cacheStatusName: String? { configuration.cacheStatusName }
+
+    /// See `DiskURLCache.isOffline`.
+    var isOffline: Bool {
+        get { offline.withLock { $0 } }
+        set { offline.withLock { $0 = newValue } }
+    }
+
+    /// See `DiskURLCache.openingError`.
+    var openingError: DiskURLCache.Error? { configurationError ?? store.openingError }
+
+    // MARK: Requests
+
+    /// A request with its key and options. Calls the app's rules and the closure of a key policy, once each.
+    /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
+    func resolve(_ request: DiskURLCache.Request, variant: String? = nil) -> ResolvedRequest {
+        let rules = AppliedRules(configuration.rules, to: request)
+        let options = rules.options(after: request.options)
+        let refusal = rules.reasonToKeepOut(request.options).map { KeyDecision.none($0) }
+        return ResolvedRequest(
+            request, refusal ?? keyDecision(for: request, options, variant: variant), rules: rules, options: options,
+            salt: store.salt)
+    }
+
+    private func keyDecision(
+        for request: DiskURLCache.Request, _ options: DiskURLCache.Options, variant: String?
+    ) -> KeyDecision {
+        guard let policy = keyPolicy(by: options) else { return .none(.keyPolicy) }
+        return policy.decision(
+            for: request, RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt))
+    }
+
+    /// Nil if the options name a policy that there is not.
+    private func keyPolicy(by options: DiskURLCache.Options) -> DiskURLCache.KeyPolicy? {
+        options.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
+    }
+
+    /// The key of a plain request, for which nothing else has to be known; nil for all other requests.
+    func plainKey(for request: URLRequest, _ fields: HeaderFields) -> RequestKey? {
+        keysArePlain ? RequestKey(plain: request, fields) : nil
+    }
+
+    /// The key under which the response to a request is kept; nil for a request that is not cached.
+    func key(for request: URLRequest) -> RequestKey? {
+        plainKey(for: request, HeaderFields(request)) ?? resolve(DiskURLCache.Request(request)).key
+    }
+
+    /// The options of request, rules and configuration for the decisions by HTTP.
+    /// - Parameter response: the fields of the stored or received response, if there is one: rules by content type
+    ///   count then.
+    func cachingOptions(for hop: ResolvedRequest, response: HeaderFields?) -> CachingOptions {
+        cachingOptions(by: hop.options(for: response))
+    }
+
+    func cachingOptions(by cacheOptions: DiskURLCache.Options) -> CachingOptions {
+        func seconds(_ time: TimeInterval?) -> Int64? { time.map { Int64(clampingSeconds: $0) } }
+        var options = CachingOptions()
+        options.isOffline = isOffline
+        options.usesHeuristicFreshness = configuration.usesHeuristicFreshness
+        options.defaultStaleWhileRevalidate = seconds(
+            cacheOptions.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
+        options.defaultStaleIfError = seconds(cacheOptions.staleIfError ?? configuration.staleIfError)
+        switch cacheOptions.lifetime {
+        case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: seconds))
+        case .always(let seconds)?: options.lifetime = .always(seconds: Int64(clampingSeconds: seconds))
+        case nil: break
+        }
+        guard configuration.isShared else { return options }
+        options.isShared = true
+        options.isCautious = configuration.sharesCautiously
+        options.targetedFields = configuration.targetedFields
+        options.keysCookie = keyPolicy(by: cacheOptions)?.headerNames.contains("cookie") == true
+        return options
+    }
+}
+
+/// The object by which Foundation holds a cache, `DiskURLCache`. Loads of a session reach the cache through it; nothing
+/// below the class knows more of it.
+package protocol CacheShell: AnyObject {
+    var core: CacheCore { get }
+}

@@ -1,0 +1,59 @@
+/// One request of a load, with all that follows from it before there is a response: its key or why it has none, its
+/// directives, and the options by the rules. Made once for each request that is sent, by `CacheCore.resolve`.
+///
+/// A class, so that a load passes one reference on.
+package final class ResolvedRequest: Sendable {
+    let request: DiskURLCache.Request
+    /// The request as the decisions by HTTP see it.
+    let facts: RequestFacts
+    /// The key, or the reason why the request is not cached.
+    let decision: KeyDecision
+    /// The options by the request and by the rules that need no response.
+    let options: DiskURLCache.Options
+    private let rules: AppliedRules
+    /// The key under which an equivalent of the URL is stored, if nothing is stored for the URL alone
+    /// (No-Vary-Search).
+    let equivalent: RequestKey?
+
+    init(
+        _ request: DiskURLCache.Request, _ decision: KeyDecision, rules: AppliedRules,
+        options: DiskURLCache.Options, salt: CredentialSalt?
+    ) {
+        self.request = request
+        self.decision = decision
+        self.rules = rules
+        self.options = options
+        facts = RequestFacts(request, salt: salt)
+        equivalent = nil
+    }
+
+    private init(_ request: ResolvedRequest, answeredUnder equivalent: RequestKey) {
+        self.request = request.request
+        decision = request.decision
+        rules = request.rules
+        options = request.options
+        facts = request.facts
+        self.equivalent = equivalent
+    }
+
+    /// The key of the stored responses that may answer; nil for a request that is not cached.
+    var key: RequestKey? { equivalent ?? decision.key }
+
+    /// The request with the stored responses of an equivalent; nil changes nothing.
+    func answered(under equivalent: RequestKey?) -> ResolvedRequest {
+        equivalent.map { ResolvedRequest(self, answeredUnder: $0) } ?? self
+    }
+
+    /// The options with those of the rules by content type.
+    /// - Parameter response: the fields of a response to this request; nil as long as there is none.
+    func options(for response: HeaderFields?) -> DiskURLCache.Options {
+        guard let response, rules.dependOnContentType else { return options }
+        return rules.options(after: request.options, contentType: response["Content-Type"])
+    }
+
+    /// Why a response is not stored: the options that say so. Nil if none do.
+    func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
+        guard options(for: response).storage == .never else { return nil }
+        return rules.reasonNotToStore(request.options, contentType: response?["Content-Type"]) ?? .keptOut
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A rule's closure is the app's code: it is called once for each request that a load sends, whatever the load does.
+@Suite struct RuleCallTests {
+    private let scratch: ScratchDirectory
+    private let clock = ManualClock()
+    private let calls = Mutex(0)
+    private let cache: DiskURLCache
+
+    init() throws {
+        scratch = try ScratchDirectory("rule-calls")
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        configuration.rules = [
+            DiskURLCache.Rule(
+                .request { [calls] _ in
+                    calls.withLock { $0 += 1 }
+                    return true
+                }, DiskURLCache.Options(tags: ["a"])),
+            DiskURLCache.Rule(.contentType("text/*"), DiskURLCache.Options(minimumDiskLifetime: 1)),
+        ]
+        cache = DiskURLCache(configuration: configuration)
+    }
+
+    private func callsOf(_ load: () async throws -> Void) async throws -> Int {
+        calls.withLock { $0 = 0 }
+        try await load()
+        return calls.withLock { $0 }
+    }
+
+    @Test func aLoadCallsARuleOnceForEachRequest() async throws {
+        let network = MemoryTransport { request, exchange in
+            if request.value(forHTTPHeaderField: "If-None-Match") != nil {
+                exchange.head(304, ["ETag": "\"1\"", "Cache-Control": "max-age=60"])
+            } else if request.url?.path == "/from" {
+                exchange.head(301, ["Location": "/a"])
+            } else {
+                exchange.head(
+                    200, ["ETag": "\"1\"", "Cache-Control": "max-age=60", "Content-Type": "text/plain"])
+                exchange.piece("text")
+            }
+            exchange.end()
+        }
+        func load(_ path: String) async throws {
+            let answer = try await LoadReader(Responses.request(path), from: cache, over: network).answer()
+            #expect(answer.data == Data("text".utf8))
+        }
+        #expect(try await callsOf { try await load("/a") } == 1, "a first load that is stored")
+        #expect(try await callsOf { try await load("/a") } == 1, "a hit")
+        clock.advance(by: 100)
+        #expect(try await callsOf { try await load("/a") } == 1, "a 304")
+        #expect(network.requests.count == 2)
+        #expect(try await callsOf { try await load("/from") } == 2, "a redirect, and the request that follows it")
+        cache.removeCachedResponses(tag: "a")
+        #expect(cache.cachedResponse(for: Responses.request("/a")) == nil, "the rule held for what was stored")
+    }
+
+    @Test func aCallOfTheAppCallsARuleOnce() async throws {
+        let request = Responses.request("/a")
+        let stored = Responses.cached(Responses.url("/a"))
+        #expect(try await callsOf { cache.storeCachedResponse(stored, for: request) } == 1)
+        #expect(try await callsOf { _ = cache.cachedResponse(for: request) } == 1)
+        #expect(try await callsOf { _ = cache.contains(request) } == 1)
+        #expect(try await callsOf { _ = try await cache.data(for: request) } == 1)
+    }
+}
