@@ -64,8 +64,10 @@ struct SessionLink: Sendable {
 
     private func sessionCookie(for request: URLRequest) -> String? {
         let configuration = configuration
-        guard request.httpShouldHandleCookies, configuration.httpShouldSetCookies, let url = request.url,
-            let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
+        guard request.httpShouldHandleCookies, configuration.httpShouldSetCookies,
+            // Most caches of an app load what needs no cookie: to find none for a URL takes Foundation much longer.
+            let storage = configuration.httpCookieStorage, storage.cookies?.isEmpty == false,
+            let url = request.url, let cookies = storage.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
         else { return nil }
         return value
