@@ -137,6 +137,7 @@ struct PrintingTests {
         samples["Match"] = wrong
         samples["Rule"] = DiskURLCache.Rule(wrong, .init(storage: .never))
         samples["KeyPolicy"] = cache.configuration.keyPolicy
+        samples["WrongDigest"] = DiskURLCache.WrongDigest.accepted
         samples["Options"] = DiskURLCache.Options(lifetime: .always(3), tags: ["a"])
         samples["Storage"] = DiskURLCache.Options.Storage.never
         samples["Lifetime"] = DiskURLCache.Options.Lifetime.always(3)
