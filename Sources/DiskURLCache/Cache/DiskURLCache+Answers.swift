@@ -4,23 +4,23 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Direct calls to the cache: memory, disk, network, by the engine that serves URLSession.
+// Direct calls, which need no session: answered from memory, disk or network, by the engine that serves URLSession.
 
 extension DiskURLCache {
-    /// The answer to a request from memory, disk or network. Honours the request's cache policy and options; a request
-    /// that cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
+    /// Answers a request from memory, disk or network. The request's cache policy and options apply; a request that
+    /// cannot be cached is sent. Can be called from any thread; the disk is not read on that thread.
     /// - Parameters:
     ///   - request: the request.
-    ///   - session: a session of the app. Requests have its additional header fields, cookies, proxies and timeouts,
-    ///     and its delegate receives the challenges (Apple platforms). Its loads and this one share entries. Nil: the
-    ///     default configuration.
+    ///   - session: a session of the app, with whose additional header fields, cookies, proxies and timeouts requests
+    ///     are sent. Its delegate receives the challenges (Apple platforms). Its loads and this one share responses.
+    ///     Nil: a session with the default configuration.
     /// - Throws: the error that `URLSession` would throw, `CancellationError`, or ``Reason/wrongDigest`` if
     ///   ``Configuration/wrongDigest`` says so.
     public func data(for request: URLRequest, session: URLSession? = nil) async throws -> Answer {
         try Task.checkCancellation()
         try request.requireURL()
         var transport = session.map { SessionLink(session: $0) } ?? directLink
-        // The session would have given a task its fields and cookies; a direct call has no task.
+        // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         let request = transport.withCookies(transport.effectiveRequest(request))
         return try await LoadReader(core.resolve(Request(request)), from: core, over: transport).answer()
     }
@@ -107,8 +107,8 @@ extension DiskURLCache {
         return false
     }
 
-    /// Stores data that the app made, as a 200 response that replaces an earlier one. Does nothing for a request
-    /// without URL. If the response cannot be stored, an event says why. Can be called from any thread.
+    /// Stores data that the app made, as a response with status 200, in place of an earlier one. If it cannot be
+    /// stored, an event says why. Does nothing for a request without a URL. Can be called from any thread.
     /// - Parameters:
     ///   - data: the body.
     ///   - request: the request that the response answers.
@@ -129,13 +129,14 @@ extension DiskURLCache {
         storeCachedResponse(CachedURLResponse(response: response, data: data), for: request)
     }
 
-    /// Loads the responses that are not stored or not fresh, so that they are stored when they are needed.
+    /// Loads responses before they are needed. Those that are stored and fresh are not loaded again.
     ///
     /// - Parameters:
     ///   - requests: loaded in this order.
-    ///   - maximumConcurrency: requests at a time, at least 1.
-    ///   - session: see ``data(for:session:)``. That session's own loads find the responses.
-    ///   - progress: counts requests as they end. To cancel it, or the Swift task, stops the loads that have not begun.
+    ///   - maximumConcurrency: how many loads may run at a time; at least 1.
+    ///   - session: see ``data(for:session:)``. The loads of that session find the responses.
+    ///   - progress: counts the requests that have ended. Cancelling it, or the Swift task, prevents the loads that
+    ///     have not begun.
     /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``Reason`` for a
     ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`; and the
     ///   status of that response, nil if none arrived.
@@ -171,7 +172,7 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache {
-    /// A load by an app's HTTP client, whose head must come within the request's timeout.
+    /// A load through an app's HTTP client. The head must arrive within the request's timeout.
     package func reader(
         of request: Request, over transport: any LoadTransport, redirect: CacheRedirect? = nil
     ) -> LoadReader {
@@ -182,25 +183,25 @@ extension DiskURLCache {
 }
 
 extension URLRequest {
-    /// Foundation on Linux crashes when a request without URL is changed.
+    /// Foundation on Linux crashes if a request without a URL is changed.
     package func requireURL() throws {
         guard url != nil else { throw URLError(.badURL) }
     }
 }
 
-/// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` why a response that
-/// arrived is not stored.
+/// An error in the result of ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)``: why a
+/// response that arrived was not stored.
 extension DiskURLCache.Reason: Swift.Error {}
 
 extension DiskURLCache {
-    /// Sends the requests of direct calls without a session of the app.
+    /// The session for direct calls that were not given one.
     var directLink: SessionLink {
         directLinkBox.withLock { box in
             if let link = box { return link }
             let settings = URLSessionConfiguration.default
             settings.urlCache = nil
             if core.configuration.isShared {
-                // A response for all users is requested in no user's name.
+                // In a shared cache a response is for all users, so the request must not carry credentials of one.
                 settings.httpCookieStorage = nil
                 settings.httpShouldSetCookies = false
                 settings.urlCredentialStorage = nil

@@ -7,9 +7,9 @@ import Foundation
 // Removals of many entries at once, and pins.
 
 extension DiskURLCache {
-    /// Removes every entry with a tag (``Options/tags``), such as the entries of one account, from memory and disk
-    /// before it returns. If another process uses or used the directory, and on Apple platforms always, it reads the
-    /// head of every record on the caller's thread.
+    /// Removes every response with a tag (``Options/tags``), such as those of an account, from memory and disk before
+    /// it returns. If another process uses or used the directory, and on Apple platforms always, it reads the head of
+    /// every record on the caller's thread.
     public func removeCachedResponses(tag: String) {
         core.store.remove(matching: EntryCriteria(tag: tag))
     }
@@ -28,17 +28,17 @@ extension DiskURLCache {
         core.store.remove(matching: EntryCriteria(group: group, of: parts))
     }
 
-    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account
-    /// that logs out, from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
+    /// Removes every response that was stored for a request with this `Authorization` field, such as those of an
+    /// account that logs out, from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
     /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
     public func removeCachedResponses(authorization: String) {
         removeCachedResponses(tag: core.tag(ofCredentials: authorization))
     }
 
-    /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.
+    /// Removes every response of a host, but not of its subdomains, from memory and disk before it returns.
     /// - Parameter host: the name as in a URL, an international one in any form that Foundation gives; upper and lower
-    ///   case and a trailing dot make no difference. A text that is no host's name removes nothing, and an event says
-    ///   so (``Error/Code/invalidPattern``).
+    ///   case and a trailing dot make no difference. If the text cannot be a host's name, nothing is removed, and an
+    ///   event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
         guard let name = URLCanonicalizer.host(host) else {
             return reportNothingRemoved(
@@ -47,13 +47,13 @@ extension DiskURLCache {
         core.store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
     }
 
-    /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads
-    /// every record of the host on the caller's thread, so it takes longer than the other removals.
+    /// Removes every response whose canonical URL begins with a text. Different spellings of the same URL make no
+    /// difference. Reads every record of the host on the caller's thread, so it takes longer than the other removals.
     ///
-    /// An entry of the same host that was stored without its URL (``Configuration/keepsURLs`` was false) is removed,
-    /// too: rather too many entries are removed than too few.
-    /// - Parameter prefix: scheme and host, and the path or its beginning. A text that no URL begins with removes
-    ///   nothing, and an event says so (``Error/Code/invalidPattern``).
+    /// Responses of the host that were stored without their URL (``Configuration/keepsURLs`` was false) are all
+    /// removed, so that none is left that should be removed.
+    /// - Parameter prefix: scheme and host, and the path or its beginning. If no URL can begin with the text, nothing
+    ///   is removed, and an event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {
         guard let canonical = URLCanonicalizer.prefix(prefix) else {
             return reportNothingRemoved(
@@ -63,10 +63,10 @@ extension DiskURLCache {
             matching: EntryCriteria(hostHash: canonical.host.map(RequestKey.hostHash), urlPrefix: canonical.text))
     }
 
-    /// Pins the stored responses of a request, or unpins them. Pinned entries are evicted last, within
-    /// ``Configuration/pinnedFraction`` of the disk capacity. Every removal removes them. A body on disk is not written
-    /// again. Reads and writes a few hundred bytes of the disk on the caller's thread.
-    /// - Returns: false when nothing is stored for the request.
+    /// Pins the stored responses to a request, or unpins them. Pinned responses are evicted last, as long as they take
+    /// no more than ``Configuration/pinnedFraction`` of the disk capacity. Removals remove them like any other. Reads
+    /// and writes a few hundred bytes on disk, on the caller's thread.
+    /// - Returns: whether a response is stored for the request; if not, nothing was pinned.
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
         core.setPinned(isPinned, for: request)
@@ -78,9 +78,9 @@ extension DiskURLCache {
         core.store.remove(matching: EntryCriteria(storedBefore: date))
     }
 
-    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback
-    /// directories are read-only: `.fallback` removes nothing, and an event says so (``Error/Code/invalidPattern``).
-    /// `.disk` is also a storage of the app, whatever its name.
+    /// Empties one layer and leaves the others unchanged. Returns at once, however many responses there are. Fallback
+    /// directories are never changed: for `.fallback` nothing is removed, and an event says so
+    /// (``Error/Code/invalidPattern``). `.disk` is also a storage of the app, whatever its name.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
         case .memory: core.store.removeMemory()

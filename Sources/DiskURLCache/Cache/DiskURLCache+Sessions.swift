@@ -7,16 +7,17 @@ import Foundation
 // How sessions find their cache.
 
 extension DiskURLCache {
-    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
-    /// identifier or process name).
+    /// The default folder of a cache: for each program, named by its bundle identifier or process name, a folder inside
+    /// the user's folder for caches.
     public static var defaultDirectory: URL { Configuration.defaultDirectory }
 
-    /// Makes sessions of this configuration use this cache. To be called before the session is made; for
-    /// `URLSession.shared.configuration`, which sessions keep using on Linux, at any time. A second call has no effect.
+    /// Makes the sessions of a configuration use this cache. Call it before the session is made; for
+    /// `URLSession.shared.configuration`, which the session keeps using on Linux, it can be called at any time. A
+    /// second call has no effect.
     ///
-    /// On Linux this sets `urlCache` and puts the loader before the other protocol classes. On Apple platforms it sets
-    /// `urlCache` only: the system's loader then uses the cache, as `URLCache` documents. The features of this
-    /// library's loader (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) need
+    /// On Linux this sets `urlCache` and puts the library's loader before all other protocol classes. On Apple
+    /// platforms it only sets `urlCache`: the system's loader then uses the cache, as `URLCache` documents. The
+    /// features of this library's loader (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) need
     /// ``makeSession(configuration:delegate:delegateQueue:)`` there.
     public func attach(to configuration: URLSessionConfiguration) {
         configuration.urlCache = self
@@ -27,7 +28,7 @@ extension DiskURLCache {
         configuration.protocolClasses = classes
     }
 
-    /// A session that loads through this cache by the loader of this library, on every platform.
+    /// Makes a session that loads through this cache, by this library's loader on every platform.
     ///
     /// The configuration is copied. Loads that the library serves use this cache instead of its `urlCache`; on Apple
     /// platforms its `urlCache` is nil, so that the system does not search a second time. The configuration's cookies,

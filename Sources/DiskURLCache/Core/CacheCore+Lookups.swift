@@ -4,15 +4,15 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Lookups by `URLCache`'s own methods: what is stored, fresh or not.
+// Lookups by `URLCache`'s own methods, which find stored responses whether fresh or stale.
 
 extension CacheCore {
-    /// The stored entry for a request, which is counted as a hit or a miss. A `HEAD` is answered by the response to a
-    /// `GET`, whose body is to be left out. May read the disk on the caller's thread.
+    /// The stored entry for a request; counts as a hit or a miss. A `HEAD` is answered by the response to a `GET`; the
+    /// caller leaves out its body. May read the disk on the caller's thread.
     func entry(for request: URLRequest) -> (entry: StoredEntry, isForHead: Bool)? {
         let fields = HeaderFields(request)
         let plainKey = plainKey(for: request, fields)
-        // Neither rules nor options concern a plain request.
+        // A plain request is not affected by rules or options.
         let hop = plainKey == nil ? resolve(DiskURLCache.Request(request)) : nil
         guard let ownKey = plainKey ?? hop?.key else { return nil }
         let (key, variants) = stored(under: ownKey)
@@ -20,7 +20,7 @@ extension CacheCore {
         let variant = variants.first {
             $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }
-        // A body that is damaged, or was replaced meanwhile, is a miss: an older variant is no answer.
+        // If the body is damaged or was replaced meanwhile, this is a miss: an older variant would be the wrong answer.
         guard let variant, let entry = variant.load() else {
             hub.count(for: key) { $0.misses += 1 }
             return nil
@@ -38,8 +38,7 @@ extension CacheCore {
         return equivalent
     }
 
-    /// Whether a lookup finds all that is stored for a key in memory; for the system's loader, in the form that it
-    /// takes.
+    /// Whether memory has everything that is stored for a key; for the system's loader, in the form that it accepts.
     func isAtHand(_ key: RequestKey) -> Bool {
         let isKnown = store.lookup(key).known?.allSatisfy {
             isBySystem ? $0.entry?.presentedResponse != nil : $0.entry != nil
@@ -58,12 +57,12 @@ extension CacheCore {
         store.removeVariations(of: key.uri)
     }
 
-    /// False when nothing is stored for the request.
+    /// Pins the stored responses to a request, or unpins them. False if none is stored.
     func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
         guard let ownKey = key(for: request) else { return false }
         var isFound = false
         let (key, variants) = stored(under: ownKey)
-        // Oldest first: each update makes its variant the most recent one.
+        // The oldest variant first, since each update makes its variant the most recent one.
         for variant in variants.reversed() {
             let metadata = variant.metadata
             let updated = store.update(metadata.sequence, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }

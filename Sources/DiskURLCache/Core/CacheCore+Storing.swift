@@ -7,9 +7,10 @@ import Foundation
 // Changes of the store: by loads, by the app, and by the system's loader.
 
 extension CacheCore {
-    /// Stores a response, as its request and the rules say; gives the reason if it is not stored. All that is stored
-    /// comes through here.
-    /// - Parameter ticket: of a load that asked the network: what was removed or invalidated since is not stored.
+    /// Stores a response in the way that its request and the rules say. Returns the reason if it is not stored. Every
+    /// response that is stored passes through here.
+    /// - Parameter ticket: the ticket of a load that sent a request: if the response was removed or invalidated since,
+    ///   it is not stored.
     func insert(_ draft: EntryDraft, for hop: ResolvedRequest, ticket: StoreTicket? = nil) -> DiskURLCache.Reason? {
         guard let lookupKey = hop.decision.key else { return hop.decision.refusal ?? .noKey }
         let fields = draft.http?.fields
@@ -36,7 +37,7 @@ extension CacheCore {
         return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .memoryWhileFresh
     }
 
-    /// Whether a response is worth a file: it does not expire too soon.
+    /// Whether a response lives long enough to be worth a file.
     private func livesLongEnoughForDisk(_ response: StoredResponse, _ cacheOptions: DiskURLCache.Options) -> Bool {
         let minimum = cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime
         guard minimum > 0 else { return true }
@@ -45,7 +46,7 @@ extension CacheCore {
         return Double(freshness.timeToLive) >= minimum
     }
 
-    /// Whether a large body of this response is gathered in a file on disk: only if the response goes to disk.
+    /// Whether a large body of this response is gathered in a file: only if the response will be stored on disk.
     func acceptsFile(_ response: StoredResponse, for hop: ResolvedRequest) -> Bool {
         let options = hop.options(for: response.fields)
         let draft = EntryDraft(response, .memory(Data()), EditedResponse(), for: hop)
@@ -54,10 +55,10 @@ extension CacheCore {
 
     // MARK: Answers of loads
 
-    /// Whether `Configuration.willCacheResponse` is set: it is called before a response is stored.
+    /// Whether `Configuration.willCacheResponse` is set, which is called before a response is stored.
     var editsResponses: Bool { configuration.willCacheResponse != nil }
 
-    /// The response to store, as the app changed it after the delegate accepted it; nil when the app refused.
+    /// The response to store, with the changes of the app after the delegate accepted it; nil if the app refused it.
     func admit(
         _ confirmed: CachedURLResponse, for request: DiskURLCache.Request, proposed: CachedURLResponse
     ) -> EditedResponse? {
@@ -71,19 +72,19 @@ extension CacheCore {
         }
         if confirmed === proposed, admitted === proposed { return EditedResponse() }
         guard let response = admitted.response as? HTTPURLResponse else { return nil }
-        // A part of a large body would keep the whole in memory, so it is copied.
+        // A slice of a large body would keep the whole body in memory, so it is copied.
         var edited = EditedResponse(data: Data(Array(admitted.data)))
         if response !== proposed.response {
             edited.fields = HeaderFields(response)
             edited.status = response.statusCode
         }
-        // If one of them keeps the response off the disk, the other cannot put it there.
+        // If either keeps the response off the disk, it stays off the disk.
         edited.isMemoryOnly = [confirmed, admitted].contains { $0.storagePolicy == .allowedInMemoryOnly }
         take(userInfoOf: admitted, into: &edited, url: request.foundationURL?.removingCredentials)
         return edited
     }
 
-    /// Values of `userInfo` that cannot be written to disk are kept by memory alone, and an event names them.
+    /// Takes over `userInfo`. Values that cannot be written to disk are kept in memory only, and an event names them.
     private func take(userInfoOf cached: CachedURLResponse, into edited: inout EditedResponse, url: URL?) {
         let (userInfo, lost) = cached.persistentUserInfo
         edited.userInfo = userInfo
@@ -92,8 +93,7 @@ extension CacheCore {
         hub.emit(.notStored(url: url, reason: .userInfo(keys: lost)))
     }
 
-    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no
-    /// other.
+    /// Replaces the head of the stored response with this number (RFC 9111 §4.3.4). Its body stays.
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: ResolvedRequest) {
         guard let key = hop.key else { return }
         let now = now
@@ -123,11 +123,12 @@ extension CacheCore {
         }
     }
 
-    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
-    /// - Parameter ticket: of the load whose answer invalidates the URL, if that answer may be stored itself.
+    /// Removes every stored response of a URL, whatever else is in its key (RFC 9111 §4.4).
+    /// - Parameter ticket: the ticket of the load whose answer invalidates the URL, if that answer may be stored
+    ///   itself.
     func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
-        // If one of the policies gives several URLs one key, their responses are removed together.
+        // If a policy gives several URLs the same key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
             store.remove(uri: uri, by: ticket)
@@ -147,7 +148,8 @@ extension CacheCore {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 
-    /// Nil also if the store refused the response: the store has told so itself.
+    /// Returns the reason if the response is not stored. Nil also if the store refused it, which the store reports
+    /// itself.
     private func storeAppResponse(_ cached: CachedURLResponse, for hop: ResolvedRequest) -> DiskURLCache.Reason? {
         guard let key = hop.decision.key else { return hop.decision.refusal ?? .noKey }
         var fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
@@ -158,19 +160,19 @@ extension CacheCore {
             cached.response, fields: fields, method: hop.facts.method,
             vary: VaryKey(response: fields ?? [:], request: hop.facts), time: now)
         if let reason = prohibition(of: response, length: cached.data.count, for: hop) {
-            // The app does not want the older response of the key served any more.
+            // The app has replaced the older response of the key, so that one must not be served any more.
             store.remove(key.isForHead ? key.storedForHead : key)
             return reason
         }
         var edited = EditedResponse(isMemoryOnly: cached.storagePolicy == .allowedInMemoryOnly)
         take(userInfoOf: cached, into: &edited, url: cached.response.url?.removingCredentials)
-        // The very object is handed out again by memory.
+        // Memory returns the same object again.
         edited.presented = cached
         _ = insert(EntryDraft(cached, response, edited), for: hop)
         return nil
     }
 
-    /// What forbids storing the response of an app, which need not be fresh.
+    /// The reason why a response of the app must not be stored. It need not be fresh.
     private func prohibition(
         of response: EntryMetadata.Response, length: Int, for hop: ResolvedRequest
     ) -> DiskURLCache.Reason? {
@@ -209,7 +211,7 @@ extension CacheCore {
         return Set(names.map { CacheGroups.tag(of: $0, origin: origin) })
     }
 
-    /// An entry that answers a request with tags gets them, whatever request it was stored for.
+    /// Adds a request's tags to the entry that answers it, which may have been stored for a different request.
     func addTags(to metadata: EntryMetadata, of hop: ResolvedRequest) {
         let tags = hop.options.tags
         guard !tags.isEmpty, let key = hop.key,
@@ -220,8 +222,9 @@ extension CacheCore {
         }
     }
 
-    /// The tag of every entry that was stored for a request with this `Authorization`. 24 bits of a digest: enough to
-    /// remove hardly ever the entries of other credentials too, too little to confirm a guessed password.
+    /// The tag of the entries that were stored for requests with this `Authorization`. It has 24 bits of a digest:
+    /// enough that entries of other credentials are hardly ever removed as well, and too few to confirm a guessed
+    /// password.
     func tag(ofCredentials value: String) -> String {
         let text = "authorization:\(value)"
         return "authorization \((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"

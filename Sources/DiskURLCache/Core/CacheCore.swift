@@ -5,23 +5,24 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The cache behind `DiskURLCache`: its settings, its store, the loads in progress, its events and its clock. Loads and
-/// sessions use this class; `DiskURLCache` gives it the form of a `URLCache`.
+/// The cache itself: settings, store, loads in progress, events, clock. Loads and sessions use this class;
+/// `DiskURLCache` makes a `URLCache` of it.
 package final class CacheCore: Sendable {
     package let configuration: DiskURLCache.Configuration
     let store: TieredStore
-    /// Loads in progress, for collapsing and for background refreshes.
+    /// The loads in progress, which identical loads may join, and background refreshes.
     package let loads = LoadTable()
-    /// The part of the configuration that the cache cannot fulfil.
+    /// Why part of the configuration has no effect; nil if all of it has.
     private let configurationError: DiskURLCache.Error?
-    /// The key of a plain request is its URL: nothing in the configuration adds to it. See `RequestKey(plain:_:)`.
+    /// Whether the key of a plain request is just its URL, since nothing in the configuration adds to it: see
+    /// `RequestKey(plain:_:)`.
     private let keysArePlain: Bool
-    /// The system's loader calls the cache, as `URLCache` documents.
+    /// Whether the system's loader calls the cache, as `URLCache` documents.
     let isBySystem: Bool
     private let offline = Mutex(false)
 
-    /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for
-    /// them.
+    /// The queue for decisions and disk reads of loads. Not the queue that all sessions share, where other tasks would
+    /// have to wait.
     static let lookupQueue = DispatchQueue(
         label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
 
@@ -35,13 +36,13 @@ package final class CacheCore: Sendable {
         configurationError = problem ?? RuleCheck.summary(of: wrongRules)
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         isBySystem = configuration.platform.loadsBySystem
-        // A path may name a user, so it is not logged.
+        // A path may contain a user's name, so it is not logged.
         if let problem, problem.path.isEmpty { hub.report(once: problem) }
         if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
         for rule in wrongRules { hub.report(once: rule) }
     }
 
-    /// Makes the layers, or finds those of an open cache on the same folder.
+    /// Makes the layers, or finds those of an open cache with the same folder.
     private static func open(
         _ configuration: DiskURLCache.Configuration
     ) -> (store: TieredStore, problem: DiskURLCache.Error?) {
@@ -53,7 +54,7 @@ package final class CacheCore: Sendable {
             if isRefused { return (configuration.makeStore(), DiskURLCache.Error(.sharedStorage)) }
             return (configuration.makeStore(storage: storage), problem)
         }
-        // A cache in memory only uses no folder, and shares no layer with a cache that does.
+        // A cache in memory only has no folder, and shares no layer with a cache that has one.
         if !directory.isFileURL || configuration.diskCapacity == 0 { return (configuration.makeStore(), problem) }
         let opened = OpenStores.open(directory, settings: configuration.ofStore) {
             configuration.makeStore(directory: directory)
@@ -69,7 +70,7 @@ package final class CacheCore: Sendable {
     var isShared: Bool { configuration.isShared }
     /// What becomes of a response whose body contradicts a digest that it states.
     var wrongDigest: DiskURLCache.WrongDigest { configuration.wrongDigest }
-    /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
+    /// The cache's identifier in `Cache-Status`; nil if responses do not get the field.
     var cacheStatusName: String? { configuration.cacheStatusName }
 
     /// See `DiskURLCache.isOffline`.
@@ -83,7 +84,8 @@ package final class CacheCore: Sendable {
 
     // MARK: Requests
 
-    /// A request with its key and options. Calls the app's rules and the closure of a key policy, once each.
+    /// Finds out everything about a request: its key and options. Calls the app's rules and the closure of a key
+    /// policy, once each.
     /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func resolve(_ request: DiskURLCache.Request, variant: String? = nil) -> ResolvedRequest {
         let rules = AppliedRules(configuration.rules, to: request)
@@ -102,24 +104,24 @@ package final class CacheCore: Sendable {
             for: request, RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt))
     }
 
-    /// Nil if the options name a policy that there is not.
+    /// Nil if the options name a policy that does not exist.
     private func keyPolicy(by options: DiskURLCache.Options) -> DiskURLCache.KeyPolicy? {
         options.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
     }
 
-    /// The key of a plain request, for which nothing else has to be known; nil for all other requests.
+    /// The key of a plain request, which is all that has to be known about it; nil for other requests.
     func plainKey(for request: URLRequest, _ fields: HeaderFields) -> RequestKey? {
         keysArePlain ? RequestKey(plain: request, fields) : nil
     }
 
-    /// The key under which the response to a request is kept; nil for a request that is not cached.
+    /// The key of a request; nil if the request is not cached.
     func key(for request: URLRequest) -> RequestKey? {
         plainKey(for: request, HeaderFields(request)) ?? resolve(DiskURLCache.Request(request)).key
     }
 
-    /// The options of request, rules and configuration for the decisions by HTTP.
-    /// - Parameter response: the fields of the stored or received response, if there is one: rules by content type
-    ///   count then.
+    /// The options of the request, the rules and the configuration, for the decisions by HTTP.
+    /// - Parameter response: the fields of the stored or received response, if there is one, so that rules by content
+    ///   type apply.
     func cachingOptions(for hop: ResolvedRequest, response: HeaderFields?) -> CachingOptions {
         cachingOptions(by: hop.options(for: response))
     }
@@ -146,8 +148,8 @@ package final class CacheCore: Sendable {
     }
 }
 
-/// The object by which Foundation holds a cache, `DiskURLCache`. Loads of a session reach the cache through it; nothing
-/// below the class knows more of it.
+/// The object that Foundation holds, `DiskURLCache`. The loads of a session reach the cache through it; code below that
+/// class knows only this protocol.
 package protocol CacheShell: AnyObject {
     var core: CacheCore { get }
 }

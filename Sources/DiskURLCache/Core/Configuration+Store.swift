@@ -1,11 +1,11 @@
 import Foundation
 
-// The layers that a configuration describes.
+// Makes the layers that a configuration describes.
 
 extension DiskURLCache.Configuration {
     /// - Parameters:
-    ///   - directory: of the built-in disk layer, if there is one.
-    ///   - storage: the app's storage, if there is one.
+    ///   - directory: the directory of the built-in disk layer; nil without one.
+    ///   - storage: the app's storage; nil without one.
     func makeStore(directory: URL? = nil, storage: (any StorageMaker)? = nil) -> TieredStore {
         let hub = EventHub()
         let maintenance = MaintenanceQueue()
@@ -29,7 +29,7 @@ extension DiskURLCache.Configuration {
             ) { hub.report($0) }
         }
         let fallbacks = fallbackDirectories.filter(\.isFileURL).map { directory in
-            // Of a folder that is never written, the capacity bounds only the largest record that is read.
+            // The folder is never written, so the capacity only limits the largest record that is read.
             var settings = DiskStore.Configuration(directory: directory.path, capacity: Int(Int32.max))
             settings.isReadOnly = true
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }

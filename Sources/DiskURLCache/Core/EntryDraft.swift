@@ -4,18 +4,18 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A response on its way into the store, whoever brings it: a load, a call of the app, the system's loader, or a POST
-/// whose answer serves a GET.
+/// A response that is to be stored, by a load, a call of the app, the system's loader, or a POST whose answer serves a
+/// GET.
 struct EntryDraft {
     var response: EntryMetadata.Response
-    /// For the record, without user name and password.
+    /// The URL for the record, without user name and password.
     var url: String?
     var body: ArrivedBody
     var edited = EditedResponse()
-    /// The app itself stores the response: it is written however soon it expires.
+    /// Whether the app itself stores the response, which is then written to disk however soon it expires.
     var isByApp = false
 
-    /// An answer that a load fetched for a request.
+    /// An answer that a load received.
     init(_ response: StoredResponse, _ body: ArrivedBody, _ edited: EditedResponse, for hop: ResolvedRequest) {
         self.response = .http(response)
         url = hop.request.urlWithoutCredentials
@@ -23,7 +23,7 @@ struct EntryDraft {
         self.edited = edited
     }
 
-    /// A response that the app made or got.
+    /// A response that the app made or received.
     init(_ cached: CachedURLResponse, _ response: EntryMetadata.Response, _ edited: EditedResponse) {
         self.response = response
         url = cached.response.url?.withoutCredentials
@@ -41,14 +41,14 @@ struct EntryDraft {
     var http: StoredResponse? { if case .http(let response) = response { response } else { nil } }
 }
 
-/// The changes of a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.
+/// Changes to a response before it is stored, mostly by a delegate or `Configuration.willCacheResponse`.
 struct EditedResponse {
     var fields: HeaderFields?
     var status: Int?
-    /// Used instead of the gathered body.
+    /// The changed body; nil if the gathered one is stored.
     var data: Data?
     var isMemoryOnly = false
     var userInfo: [String: PropertyValue] = [:]
-    /// Set if `userInfo` has values that only memory can keep.
+    /// The object to keep in memory, if `userInfo` has values that cannot be written to disk.
     var presented: CachedURLResponse?
 }

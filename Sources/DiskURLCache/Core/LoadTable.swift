@@ -1,36 +1,37 @@
 import Dispatch
 import Foundation
 
-/// The fetches in progress: equal requests share one, and no response is refreshed twice at once.
+/// The fetches in progress. Equal requests share one, and a response is not refreshed twice at the same time.
 ///
-/// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the
-/// answer if it could be stored.
+/// A waiting load does not get data from the other load. When that one has ended, it looks up its key again, and finds
+/// the answer if it was stored.
 package final class LoadTable: Sendable {
     enum Role {
-        /// The caller fetches for all later loads, and must call `finish` or `release`.
+        /// The caller fetches for all loads that come later, and must call `finish` or `release`.
         case leads
-        /// The caller's `wake` is called once, unless it leaves before.
+        /// The caller waits. Its `wake` is called once, unless it leaves before.
         case waits
-        /// The caller fetches for itself only: the last answer to the key could not be shared.
+        /// The caller fetches for itself only, since the last answer to the key could not be shared.
         case alone
     }
 
-    /// - Parameter mayWaitAgain: the other load was cancelled, so one of the waiting loads is to lead.
+    /// - Parameter mayWaitAgain: whether the other load was cancelled, so that one of the waiting loads has to lead.
     typealias Wake = @Sendable (_ mayWaitAgain: Bool) -> Void
 
     private struct State {
-        /// The loads that wait for a fetch.
+        /// The loads that wait for each fetch.
         var fetches: [FetchIdentity: [(load: ObjectIdentifier, wake: Wake)]] = [:]
-        /// Until when the loads of a key do not wait for each other.
+        /// Keys whose loads do not wait for each other, with the time until which that holds.
         var unshared: [RequestKey: Date] = [:]
         var refreshing: Set<RequestKey> = []
     }
 
     private let state = Mutex(State())
 
-    /// Seconds for which a key counts as one whose answers cannot be shared (Varnish: hit-for-miss).
+    /// The seconds for which the loads of a key do not wait for each other after an answer that could not be shared (in
+    /// Varnish: hit-for-miss).
     static let unsharedTime: TimeInterval = 10
-    /// The greatest number of such keys. Above it all are forgotten: the next answer to a key notes it again.
+    /// The largest number of such keys. Above it all are forgotten; the next answer to a key notes it again.
     static let unsharedLimit = 4_096
 
     /// - Parameter wake: called on `CacheCore.lookupQueue`.
@@ -42,7 +43,7 @@ package final class LoadTable: Sendable {
             }
             if let until = state.unshared[identity.key] {
                 let left = until.timeIntervalSince(now)
-                // A clock that was set back does not count.
+                // A longer time means that the clock was set back.
                 if left > 0, left <= Self.unsharedTime { return .alone }
                 state.unshared[identity.key] = nil
             }
@@ -52,15 +53,15 @@ package final class LoadTable: Sendable {
     }
 
     /// Called for a load that leads, once, when its fetch has ended.
-    /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at
-    ///   once.
+    /// - Parameter wasCancelled: whether the fetch was cancelled. If not, the waiting loads do not wait again, and all
+    ///   continue at once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
         for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
             CacheCore.lookupQueue.async { waiter.wake(wasCancelled) }
         }
     }
 
-    /// Called instead of `finish`: the answer cannot be shared, and for a while no load of the key waits for another.
+    /// Called instead of `finish` if the answer cannot be shared. For a while no load of the key waits for another one.
     func release(_ identity: FetchIdentity, now: Date) {
         state.withLock { state in
             if state.unshared.count >= Self.unsharedLimit { state.unshared = [:] }
@@ -69,7 +70,7 @@ package final class LoadTable: Sendable {
         finish(identity)
     }
 
-    /// Called for a load that waits no more. False if it was woken, or is about to be.
+    /// Called for a load that no longer waits. False if it was woken already, or is about to be.
     @discardableResult
     func leave(_ identity: FetchIdentity, _ load: ObjectIdentifier) -> Bool {
         state.withLock { state in
@@ -95,17 +96,18 @@ package final class LoadTable: Sendable {
     }
 }
 
-/// Fetches with equal identities may be shared.
+/// What fetches must have in common to be shared.
 struct FetchIdentity: Hashable, Sendable {
     let key: RequestKey
     /// See `LoadTransport.owner`.
     let owner: ObjectIdentifier?
-    /// The number of the last removal that concerned the key. A load that begins after the removal waits for no load
-    /// that began before it, since that load may get the removed response.
+    /// The number of the last removal that concerned the key. A load that begins after a removal does not wait for one
+    /// that began before it, which may get the removed response.
     let lastRemoval: UInt64
     let fields: HeaderFields
 
-    /// Of the key alone: to compare the fields takes longer, and is needed only for two loads of one key.
+    /// The hash is that of the key only: comparing the fields takes longer, and is needed only for two loads of the
+    /// same key.
     func hash(into hasher: inout Hasher) {
         hasher.combine(key)
     }

@@ -1,14 +1,14 @@
-/// One request of a load, with all that follows from it before there is a response: its key or why it has none, its
-/// directives, and the options by the rules. Made once for each request that is sent, by `CacheCore.resolve`.
+/// A request of a load, with everything that is known before there is a response: its key, or why it has none, its
+/// directives, and the options by the rules. Made once for each hop by `CacheCore.resolve`.
 ///
-/// A class, so that a load passes one reference on.
+/// A class, so that passing it on costs one reference.
 package final class ResolvedRequest: Sendable {
     let request: DiskURLCache.Request
-    /// The request as the decisions by HTTP see it.
+    /// The request in the form for the decisions by HTTP.
     let facts: RequestFacts
     /// The key, or the reason why the request is not cached.
     let decision: KeyDecision
-    /// The options by the request and by the rules that need no response.
+    /// The options by the request, and by those rules that do not need a response.
     let options: DiskURLCache.Options
     private let rules: AppliedRules
     /// The key under which an equivalent of the URL is stored, if nothing is stored for the URL alone

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The course of a load as it is noted; turned into text only when an event or an answer is read.
+/// Notes about the course of a load. They are turned into text only if somebody reads the event or the report.
 struct LoadReport: Sendable {
     enum Outcome {
         case hit(DiskURLCache.Layer, DiskURLCache.Reason?)
         case revalidated(DiskURLCache.Layer)
         case miss(DiskURLCache.Reason)
-        /// The cache was not used: no lookup, and no answer stored.
+        /// The cache was not used: there was no lookup, and nothing was stored.
         case bypass(DiskURLCache.Reason)
         /// No request was allowed, and the store could not answer.
         case notAllowed(DiskURLCache.Reason)
@@ -25,9 +25,9 @@ struct LoadReport: Sendable {
     private(set) var status = 0
     private var reuse: Reuse?
     private var forwardStatus: Int?
-    /// Why this load would have sent a request, if another load had not fetched the answer.
+    /// If another load fetched the answer: why this load would have sent a request.
     private var collapsedInto: DiskURLCache.Reason?
-    /// Nil if there is no new answer to store, and as long as it is not decided.
+    /// Nil if there is no new answer to store, or if it is not decided yet.
     var storage: Storage?
 
     // Of the whole load.
@@ -45,17 +45,17 @@ struct LoadReport: Sendable {
         startedAt = time
     }
 
-    /// The request of the load's beginning, by reference: a report is copied several times a load, and a request is
-    /// large.
+    /// The first request of the load, by reference: a request is large, and a report is copied several times during a
+    /// load.
     private final class FirstRequest: Sendable {
         let request: DiskURLCache.Request
 
         init(_ request: DiskURLCache.Request) { self.request = request }
     }
 
-    /// A new outcome takes the place of the one before, of another hop or of an answer that failed.
+    /// Notes the outcome. It replaces an earlier one, of a previous hop or of an answer that failed.
     /// - Parameters:
-    ///   - reuse: of a stored response without a request.
+    ///   - reuse: the reuse of a stored response without a request.
     ///   - waited: why the load would have sent a request, if it waited for another load instead.
     mutating func note(
         _ outcome: Outcome, status: Int = 0, reuse: Reuse? = nil, forwardStatus: Int? = nil,
@@ -65,7 +65,7 @@ struct LoadReport: Sendable {
         (collapsedInto, self.storage) = (waited, storage)
     }
 
-    /// Notes the end, counts the load, and sends the event to listeners.
+    /// Notes the end of the load, counts it, and sends the event to listeners.
     mutating func end(at time: Date, error: (any Swift.Error)? = nil, in cache: CacheCore) {
         (endedAt, self.error) = (time, error)
         cache.hub.count(self)
@@ -78,7 +78,7 @@ struct LoadReport: Sendable {
 }
 
 extension LoadReport {
-    /// The load in the terms of RFC 9211.
+    /// The report in the form of RFC 9211.
     /// - Parameter name: the cache's identifier; nil for the standard one.
     func cacheStatus(name: String?) -> CacheStatus {
         var status = CacheStatus(cacheName: name ?? "DiskURLCache")
@@ -86,7 +86,7 @@ extension LoadReport {
         status.collapsed = collapsedInto != nil
         switch outcome {
         case .hit(_, let allowance):
-            // RFC 9211 §2.6: a request that shared the fetch of another request is no hit.
+            // RFC 9211 §2.6: a request that waited for the fetch of another one is not a hit.
             status.hit = collapsedInto == nil
             status.forward = collapsedInto?.forward
             status.timeToLive = reuse?.freshness.timeToLive
@@ -139,7 +139,7 @@ extension LoadReport {
 }
 
 extension EventHub {
-    /// Counts a load, also without a listener for its report.
+    /// Counts a load, even if nobody listens for its report.
     fileprivate func count(_ load: LoadReport) {
         count { statistics in
             switch load.outcome {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Time that the system grants before it suspends the process.
+/// Asks the system for time before it suspends the process.
 enum ExpiringActivity {
-    /// See `PassTime.Activity`. On systems that suspend no process, time is always granted.
+    /// See `PassTime.Activity`. On systems that do not suspend processes, time is always granted.
     static func request(_ handler: @escaping @Sendable (_ isExpired: Bool) -> Void) {
         #if canImport(Darwin) && !os(macOS)
             ProcessInfo.processInfo.performExpiringActivity(withReason: "DiskURLCache", using: handler)

@@ -10,10 +10,10 @@
         private var port: ClientPort?
         private var passThrough: PassThrough?
 
-        /// See `SessionClasses`: on Linux a session's tasks are read instead.
+        /// See `SessionClasses`. On Linux the session is read from the task instead.
         var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
 
-        /// Puts the class before Foundation's for `URLSession.shared`, if no session was used yet. Done once.
+        /// Registers the class before Foundation's, for `URLSession.shared` if no session was used yet. Done once.
         static func register() {
             _ = registration
         }
@@ -21,7 +21,7 @@
         private static let registration: Bool = URLProtocol.registerClass(CachingURLProtocol.self)
 
         override class func canInit(with request: URLRequest) -> Bool {
-            // The next class then serves the load: the user's own, or Foundation's.
+            // Otherwise the next class serves the load: the user's own, or Foundation's.
             guard TaskSession.isReadable else { return false }
             let scheme = request.url?.scheme?.lowercased()
             return scheme == "http" || scheme == "https"
@@ -31,13 +31,13 @@
             request
         }
 
-        // Foundation calls from several places at once when a task is resumed, suspended and resumed again while it
-        // waits for the lookup: a stop may come after the start that followed it. So the task's state says whether the
+        // If a task is resumed, suspended and resumed again while it waits for the lookup, Foundation's calls may
+        // arrive in the wrong order, the stop after the start that followed it. So the task's state decides whether the
         // load is suspended.
 
         override func startLoading() {
-            // A start may also come after the cancellation that followed it. Foundation has reported that end and
-            // forgotten the task by then: it crashes at any further call of the task's client.
+            // A start may also arrive after the cancellation that followed it. By then Foundation has reported the end
+            // and forgotten the task, and would crash at any further call to the client.
             if task?.error != nil { return }
             if let port {
                 if !isSuspended { port.resume() }
@@ -64,15 +64,15 @@
             client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
         }
 
-        /// Nil for a load that the cache serves.
+        /// Why the cache does not serve a load; nil if it does.
         private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> DiskURLCache.Reason? {
-            // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
+            // The body of an upload cannot be seen here, and a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
             guard task is URLSessionDataTask else { return .download }
             return key.refusal
         }
 
-        /// - Parameter reason: nil for a load whose session or cache is not known.
+        /// - Parameter reason: why the cache is not used; nil if the session or its cache is not known.
         private func passOn(
             _ task: URLSessionTask, _ session: URLSession?, _ cache: CacheCore? = nil,
             _ reason: DiskURLCache.Reason? = nil
@@ -81,8 +81,8 @@
             if let passThrough { passThrough.startLoading() } else { fail() }
         }
 
-        /// Nil once the client has got the end. If a cancellation comes at the same time, Foundation
-        /// calls the client once more, for a task that it may have forgotten by then, and crashes.
+        /// Nil after the client got the end. If a cancellation comes at the same time, Foundation calls the client once
+        /// more, for a task that it may have forgotten by then, and would crash.
         override var client: (any URLProtocolClient)? {
             get { port?.hasEnded == true || passThrough?.hasEnded == true ? nil : super.client }
             set { super.client = newValue }
@@ -91,8 +91,8 @@
         private var isSuspended: Bool { task?.state == .suspended }
 
         override func stopLoading() {
-            // The error says whether Foundation means cancellation or suspension. The task's state does not: a
-            // task suspended and resumed in quick succession is running again by now.
+            // The error shows whether this is a cancellation or a suspension. The task's state does not: if the task
+            // was suspended and resumed quickly, it is running again by now.
             let isCancelled = task?.error != nil
             if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
             if !isCancelled {

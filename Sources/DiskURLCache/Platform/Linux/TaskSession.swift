@@ -2,8 +2,8 @@
     import Foundation
     import FoundationNetworking
 
-    /// The answer of a cache to the lookup that Foundation makes for each load: nothing is found yet, but the task was
-    /// read. It comes to the task's protocol, which need not read the task again.
+    /// What a cache returns for the lookup that Foundation makes before each load. It is not a response: it passes what
+    /// was read from the task on to the task's protocol, which need not read it again.
     ///
     /// `@unchecked Sendable`, as its superclass: constant.
     final class KnownTask: CachedURLResponse, @unchecked Sendable {
@@ -20,16 +20,16 @@
 
     /// The session of a task, and the queue on which Foundation calls the task's protocol.
     ///
-    /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read
-    /// touches one property that is set when the task is made and not changed after; its position is learnt from a task
-    /// that no other thread has. If Foundation has another layout of tasks, both are unknown, and Foundation's own
-    /// class serves the load.
+    /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`, here and nowhere else. A read
+    /// touches a single property, which is set when the task is made and never changed; its position is learned from a
+    /// task that no other thread has. If Foundation's tasks have a different layout, nothing is known, and Foundation's
+    /// own class serves the load.
     struct TaskSession {
         let session: URLSession
         let workQueue: DispatchQueue
 
-        /// False if Foundation has another layout of tasks, or if the environment says so: for tests, and for a
-        /// Foundation with which reading fails. Then nothing is cached for URLSession.
+        /// False if Foundation's tasks have a different layout, or if the environment says so, for tests and in case
+        /// reading fails with some version. Then nothing is cached for URLSession.
         static var isReadable: Bool { positions != nil }
 
         init?(of task: URLSessionTask) {
@@ -62,22 +62,22 @@
             return index.flatMap { $0 < children.endIndex ? children[$0] : nil }
         }
 
-        /// The recipient of the body of a task's answer.
+        /// Who gets the body of a task's answer.
         enum Audience {
-            /// To the session's delegate, if the session has one.
+            /// The session's delegate, if there is one.
             case delegate
             /// - Parameter taskDelegate: the delegate that `data(for:delegate:)` was given.
             case completionHandler(taskDelegate: (any URLSessionDataDelegate)?)
         }
 
-        /// Nil if it cannot be read. To be called on the work queue, which guards the properties.
+        /// Nil if it cannot be read. Called on the work queue, which guards the properties.
         static func audience(of task: URLSessionTask, in session: URLSession) -> Audience? {
             guard let registry = child("taskRegistry", of: session),
                 let behaviours = child("behaviours", of: registry)
             else { return nil }
-            // A cast takes a tenth of the time of a search through the mirror of a dictionary.
+            // A cast takes a tenth of the time that searching the mirror of a dictionary takes.
             guard let behaviour = (behaviours as? [Int: Any])?[task.taskIdentifier] else { return nil }
-            // A case with a handler has it as its one child. Async methods make tasks with a handler and room for a
+            // A case with a handler has it as its only child. Async methods make tasks with a handler and space for a
             // delegate.
             let child = Mirror(reflecting: behaviour).children.first
             switch child?.label {
@@ -90,10 +90,10 @@
             }
         }
 
-        /// The positions of properties that were found: a search from the first property takes longer.
+        /// The known positions of properties; searching from the first property takes longer.
         private static let found = Mutex<[String: Int]>([:])
 
-        /// Reads no further than to the wanted property.
+        /// Reads the properties only up to the wanted one.
         private static func child(_ label: String, of subject: Any) -> Any? {
             let mirror = Mirror(reflecting: subject)
             if let position = found.withLock({ $0[label] }), let child = child(at: position, of: mirror),
