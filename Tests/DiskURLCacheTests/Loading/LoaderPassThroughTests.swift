@@ -73,6 +73,9 @@ import Testing
                 == "App; fwd=bypass; fwd-status=200; detail=never")
         let upload = try await harness.session.upload(for: URLRequest(origin.url("/a"), method: "PUT"), from: body)
         #expect(status(upload.1) == "App; fwd=bypass; fwd-status=200; detail=upload")
+        let (file, downloaded) = try await harness.session.download(from: origin.url("/a"))
+        try? FileManager.default.removeItem(at: file)
+        #expect(status(downloaded) == "App; fwd=bypass; fwd-status=200; detail=download")
         let delegate = RecordingDelegate()
         let session = LoadingHarness.session(of: harness.cache, delegate: delegate)
         defer { session.invalidateAndCancel() }

@@ -144,17 +144,22 @@
             client.urlProtocol(`protocol`, didReceive: withCacheStatus(response), cacheStoragePolicy: policy)
         }
 
-        /// A completion handler gets the task's response, which Foundation's class sets at the end: so the client is
-        /// told of ours then. A delegate has got it before.
-        private func tellCompletionHandler(_ protocol: URLProtocol) {
+        /// A completion handler and a download task get the task's response, which Foundation's class sets at the end:
+        /// so the client is told of ours then. The delegate of a data task has got it before.
+        private func markTaskResponse(_ protocol: URLProtocol) {
             guard let task = `protocol`.task, let response = task.response as? HTTPURLResponse,
-                let link = SessionLink(task),
-                case .completionHandler(nil)? = TaskSession.audience(of: task, in: link.session)
+                task is URLSessionDownloadTask || hasCompletionHandlerOnly(task)
             else { return }
             arrived = arrived ?? response
             let marked = withCacheStatus(arrived ?? response)
             guard marked !== response else { return }
             client.urlProtocol(`protocol`, didReceive: marked, cacheStoragePolicy: .notAllowed)
+        }
+
+        private func hasCompletionHandlerOnly(_ task: URLSessionTask) -> Bool {
+            guard let link = SessionLink(task) else { return false }
+            if case .completionHandler(nil)? = TaskSession.audience(of: task, in: link.session) { return true }
+            return false
         }
 
         /// The response with this cache's member of `Cache-Status` (RFC 9211), if the configuration wants it.
@@ -182,7 +187,7 @@
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
-            if reason != nil, cache?.cacheStatusName != nil { tellCompletionHandler(`protocol`) }
+            if reason != nil, cache?.cacheStatusName != nil { markTaskResponse(`protocol`) }
             end()
             let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
             client.urlProtocolDidFinishLoading(`protocol`)
