@@ -43,7 +43,8 @@ struct RulesFile: Decodable {
         switch error {
         case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
             let place = context.codingPath.map { $0.intValue.map { "rule \($0)" } ?? $0.stringValue }
-            return (place + [context.debugDescription]).joined(separator: ", ")
+            let words = context.debugDescription
+            return (place + [words.hasSuffix(".") ? String(words.dropLast()) : words]).joined(separator: ", ")
         case .keyNotFound(let key, _): return "\(key.stringValue) is missing"
         @unknown default: return "\(error)"
         }
