@@ -15,18 +15,30 @@ struct URLCachePlugin: CommandPlugin {
             "--package-path", root.appendingPathComponent("Examples").path,
             "--scratch-path", context.pluginWorkDirectoryURL.path,
         ]
-        // Standard output is the tool's alone, so that `--json` can be piped: the lines of the build are diagnostics.
-        let build = try Self.run(["swift", "build", "--product", "urlcache"] + folders, output: .standardError)
-        guard build == 0 else { throw Problem("urlcache could not be built.") }
-        let status = try Self.run(["swift", "run", "--skip-build"] + folders + ["urlcache"] + arguments)
+        // Standard output is the tool's alone, so that `--json` can be piped. SwiftPM writes a plugin's standard error
+        // to standard output, too, so the lines of the build go to a file.
+        let log = context.pluginWorkDirectoryURL.appendingPathComponent("build.log")
+        FileManager.default.createFile(atPath: log.path, contents: nil)
+        guard let file = FileHandle(forWritingAtPath: log.path) else { throw Problem("\(log.path) cannot be written.") }
+        Diagnostics.remark("Building urlcache: about a minute for the first time.")
+        let build = try Self.run(["swift", "build", "--product", "urlcache"] + folders, output: file)
+        guard build == 0 else {
+            let lines = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+            throw Problem("urlcache could not be built:\n\(lines)")
+        }
+        let status = try Self.run(["swift", "run", "--quiet", "--skip-build"] + folders + ["urlcache"] + arguments)
         if status != 0 { throw Problem("urlcache exited with status \(status).") }
     }
 
-    private static func run(_ arguments: [String], output: FileHandle = .standardOutput) throws -> Int32 {
+    /// - Parameter output: the file for standard output and standard error; nil for those of the plugin.
+    private static func run(_ arguments: [String], output: FileHandle? = nil) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = arguments
-        process.standardOutput = output
+        if let output {
+            process.standardOutput = output
+            process.standardError = output
+        }
         try process.run()
         process.waitUntilExit()
         return process.terminationStatus
