@@ -34,7 +34,13 @@ public typealias nfds_t = UInt32
     public init(fd: Int32, events: Int16, revents: Int16) {}
 }
 
+@frozen public struct in6_addr {
+    public init() {}
+}
+
 public var AF_INET: Int32 { 2 }
+public var AF_INET6: Int32 { 30 }
+public var INET6_ADDRSTRLEN: Int32 { 46 }
 public var SOCK_STREAM: Int32 { 1 }
 public var SOL_SOCKET: Int32 { 0xffff }
 public var SO_NOSIGPIPE: Int32 { 0x1022 }
@@ -43,6 +49,10 @@ public var POLLIN: Int32 { 1 }
 public var ECONNABORTED: Int32 { 53 }
 
 public func socket(_ family: Int32, _ type: Int32, _ protocol: Int32) -> Int32 { 0 }
+public func inet_pton(_ family: Int32, _ text: UnsafePointer<CChar>!, _ address: UnsafeMutableRawPointer!) -> Int32 { 0 }
+public func inet_ntop(
+    _ family: Int32, _ address: UnsafeRawPointer!, _ text: UnsafeMutablePointer<CChar>!, _ length: socklen_t
+) -> UnsafePointer<CChar>! { nil }
 public func bind(_ socket: Int32, _ address: UnsafePointer<sockaddr>!, _ length: socklen_t) -> Int32 { 0 }
 public func listen(_ socket: Int32, _ backlog: Int32) -> Int32 { 0 }
 public func accept(

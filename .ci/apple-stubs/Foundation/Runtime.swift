@@ -17,3 +17,8 @@ public func objc_allocateClassPair(_ superclass: AnyClass?, _ name: UnsafePointe
     nil
 }
 public func objc_registerClassPair(_ cls: AnyClass) {}
+
+// Facts: Apple's documentation of StringProtocol. Certain.
+extension StringProtocol {
+    public var removingPercentEncoding: String? { nil }
+}

@@ -271,5 +271,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
 extension DiskURLCache: CacheShell {}
 
-// Dumping the class would print the keys in memory, and `Authorization` is part of a key.
-extension DiskURLCache: PrintedByDescription {}
+// Dumping the class would print the keys in memory, and `Authorization` is part of a key. Printing it gives what
+// `NSObject` prints: its name and its address.
+extension DiskURLCache: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
+    }
+}
