@@ -18,8 +18,9 @@ struct URLCachePlugin: CommandPlugin {
         // Standard output is the tool's alone, so that `--json` can be piped. SwiftPM writes a plugin's standard error
         // to standard output, too, so the lines of the build go to a file.
         let log = context.pluginWorkDirectoryURL.appendingPathComponent("build.log")
-        FileManager.default.createFile(atPath: log.path, contents: nil)
-        guard let file = FileHandle(forWritingAtPath: log.path) else { throw Problem("\(log.path) cannot be written.") }
+        guard FileManager.default.createFile(atPath: log.path, contents: nil),
+            let file = FileHandle(forWritingAtPath: log.path)
+        else { throw Problem("\(log.path) cannot be written.") }
         Diagnostics.remark("Building urlcache: about a minute for the first time.")
         let build = try Self.run(["swift", "build", "--product", "urlcache"] + folders, output: file)
         guard build == 0 else {
