@@ -2,29 +2,29 @@
     import Foundation
     import FoundationNetworking
 
-    /// A whole load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for
-    /// uploads, downloads, streamed bodies and all other tasks that are not cached. It only reads the answer: an unsafe
-    /// request that succeeds makes stored responses invalid (RFC 9111 §4.4), and its answer may serve a later GET.
+    /// A load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for uploads,
+    /// downloads, streamed bodies and all other tasks that are not cached. This class only looks at the answer: if an
+    /// unsafe request succeeds, stored responses become invalid (RFC 9111 §4.4), and its answer may serve a later GET.
     ///
     /// `@unchecked Sendable`: used only on the queue on which Foundation calls protocols.
     final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {
-        /// Holds this object as its client, so it is released at the end.
+        /// Foundation's protocol object. It holds this object as its client, so it is released at the end.
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: CacheCore?
         private let reason: DiskURLCache.Reason?
         private let startTime: Date
-        /// Of a `POST`: its answer may serve a later `GET`.
+        /// For a `POST`, whose answer may serve a later `GET`.
         private let ticket: StoreTicket?
         private var bytes = 0
-        /// As it came: the task's response may have `Cache-Status`, too.
+        /// The response as it arrived; the task's response may have a `Cache-Status` added.
         private var arrived: HTTPURLResponse?
-        /// The whole body so far of an answer that may serve a `GET`.
+        /// The body so far, of an answer that may serve a `GET`.
         private var body: Data?
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
 
-        /// Nil when Foundation has no class for the request.
+        /// Nil if Foundation has no class for the request.
         init?(
             of outer: URLProtocol, task: URLSessionTask, session: URLSession?, cache: CacheCore?,
             reason: DiskURLCache.Reason?
@@ -44,7 +44,7 @@
         }
 
         func startLoading() {
-            // A stop may have come before the start that it followed: see `CachingURLProtocol`.
+            // The stop may have arrived before the start: see `CachingURLProtocol`.
             guard let native, native.task?.state != .suspended else { return }
             native.startLoading()
         }
@@ -53,12 +53,12 @@
             guard let native else { return }
             if isCancelled {
                 native.stopLoading()
-                // Foundation reports the end of a cancelled task: no more calls come through here.
+                // Foundation itself reports the end of a cancelled task; there are no more calls here.
                 end(URLError(.cancelled))
             } else if native.task?.state == .suspended {
                 native.stopLoading()
             }
-            // If it was resumed again already, Foundation's class would take this call for a cancellation.
+            // If the task was resumed again already, Foundation's class would take this call for a cancellation.
         }
 
         private func end(_ error: (any Swift.Error)? = nil) {
@@ -86,7 +86,7 @@
             var status = response.statusCode
             var fields = HeaderFields(response)
             if let final = task.currentRequest?.url, final != url {
-                // Foundation followed a redirect by itself: the redirect was the answer to the unsafe request.
+                // Foundation has followed a redirect, which was the answer to the unsafe request.
                 status = 303
                 fields = ["Location": final.absoluteString]
             }
@@ -98,7 +98,7 @@
 
         /// Stores the answer to a `POST` for the `GET` that it answers too (RFC 9110 §9.3.3).
         private func storeRepresentation(_ response: HTTPURLResponse, of task: URLSessionTask, in cache: CacheCore) {
-            // Foundation hands the body to a data delegate without the protocol's client.
+            // Foundation gives the body to a data delegate directly, without the protocol's client.
             guard let ticket, let body, let link = SessionLink(task),
                 case .completionHandler? = TaskSession.audience(of: task, in: link.session),
                 let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
