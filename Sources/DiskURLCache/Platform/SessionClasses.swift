@@ -43,8 +43,7 @@ final class SessionClasses: Sendable {
         }
     }
 
-    /// The session of a class. The session of a class. The session of a class. Nil for the loader's common class, and
-    /// if the session was released.
+    /// The session of a class. Nil for the loader's common class, and if the session was released.
     func session(of loader: CachingURLProtocol.Type) -> URLSession? {
         state.withLock { $0.entries.first { $0.loader == loader }?.session }
     }
