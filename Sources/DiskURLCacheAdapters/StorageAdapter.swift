@@ -54,6 +54,7 @@ final class StorageAdapter: StorageLayer {
         storage.store(
             DiskURLCache.Entry(StoredEntry(metadata: metadata, body: entry.body), key: diskKey),
             named: diskKey.digest.hex)
+        checkNow()
         return .written
     }
 
@@ -94,6 +95,8 @@ final class StorageAdapter: StorageLayer {
         nextCheck.restart()
         check()
     }
+
+    func checkIfShared() { checkNow() }
 
     private func check() {
         taking.withLock { _ in

@@ -84,10 +84,11 @@ extension DiskURLCache.Inspector {
 
     /// The records of a key, the most recent first.
     private func records(of key: RequestKey, _ extent: RecordReader.Extent) -> [LoadedRecord] {
-        let diskKey = key.diskKey
+        let proof = RecordProof(of: key)
+        let name = key.diskKey.name
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
-            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), extent, limit: .max >> 1)
-            guard case .record(let record) = reading, record.footer.digest == diskKey.digest else { return nil }
+            let reading = reader.read(RecordName(key: name, slot: slot), extent, limit: .max >> 1)
+            guard case .record(let record) = reading, proof.holds(for: record) else { return nil }
             return record
         }.sorted { $0.footer.sequence > $1.footer.sequence }
     }

@@ -9,6 +9,9 @@ import Foundation
 extension DiskURLCache {
     /// The default folder of a cache: for each program, named by its bundle identifier or process name, a folder inside
     /// the user's folder for caches.
+    ///
+    /// On Linux the caches folder is the first of `CACHE_DIRECTORY` (which systemd sets for a service),
+    /// `XDG_CACHE_HOME`, and `.cache` in the home folder, which the password database names if `HOME` is unset.
     public static var defaultDirectory: URL { Configuration.defaultDirectory }
 
     /// Makes the sessions of a configuration use this cache. Call it before the session is made; for

@@ -218,12 +218,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         set { if isOpen.withLock({ $0 }) { core.store.memory.costLimit = newValue } }
     }
 
-    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and
-    /// stores nothing. A cache that was made with 0 has no disk layer, and a `DiskURLCache.EntryStorage` has its
-    /// capacity: setting another number then changes nothing.
+    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer
+    /// before it returns, and stores nothing. A cache that was made with 0 has no disk layer, and a
+    /// `DiskURLCache.EntryStorage` has its capacity: setting another number then changes nothing.
     public override var diskCapacity: Int {
         get { core.store.disk?.capacity ?? 0 }
-        set { if isOpen.withLock({ $0 }) { core.store.disk?.capacity = max(0, newValue) } }
+        set { if isOpen.withLock({ $0 }) { core.store.setDiskCapacity(max(0, newValue)) } }
     }
 
     /// Bytes in memory: bodies and an estimate of the objects around them.

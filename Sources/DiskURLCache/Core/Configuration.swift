@@ -140,8 +140,26 @@ extension DiskURLCache {
         }
 
         static var cachesFolder: URL {
-            FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-                ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+            #if canImport(Darwin)
+                FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+                    ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+            #else
+                cachesFolder(
+                    by: ProcessInfo.processInfo.environment,
+                    home: getpwuid(geteuid()).flatMap { $0.pointee.pw_dir }.map { String(cString: $0) })
+            #endif
+        }
+
+        /// The user's caches folder where the environment names it: the one that systemd gives a service, the one of
+        /// the desktop's rules, or `.cache` in the home folder.
+        /// - Parameter home: the user's home folder by the password database, for a process without `HOME`.
+        static func cachesFolder(by environment: [String: String], home: String?) -> URL {
+            // systemd gives several, separated by colons. By the rules a relative path does not count.
+            let service = environment["CACHE_DIRECTORY"]?.split(separator: ":").first.map(String.init)
+            let homes = [environment["HOME"], home].compactMap { $0 }.filter { !$0.isEmpty }.map { $0 + "/.cache" }
+            let paths = [service, environment["XDG_CACHE_HOME"]].compactMap { $0 } + homes
+            let path = paths.first { $0.hasPrefix("/") } ?? NSTemporaryDirectory()
+            return URL(fileURLWithPath: path, isDirectory: true)
         }
 
         /// The settings that two caches with the same folder have in common, by name.

@@ -1,13 +1,5 @@
 import Foundation
 
-/// The result of a write.
-package enum DiskWriteResult: Sendable, Hashable {
-    case written
-    /// A different process stored a later response of the same variant meanwhile: that response stays.
-    case superseded
-    case dropped(DiskURLCache.Reason)
-}
-
 /// Lookups, stores and removals, on the caller's thread. A lookup reads the slots that the plan of the catalog names,
 /// without a lock as long as the plan holds. When a write returns, its file is complete; when a removal returns, the
 /// files are gone, even if the process dies next.
@@ -17,24 +9,22 @@ extension DiskStore {
     /// All live variants of a key, the most recent first. A single small record is read whole at once, its body
     /// verified. Counts as a use of the key.
     package func variants(of key: RequestKey) -> [StoredVariant] {
-        variants(named: key.name) { key.digest }
+        variants(named: key.name, RecordProof(of: key))
     }
 
-    /// - Parameter digest: the key's, the proof that a record of this name is the key's; asked for only when there is
-    ///   one.
-    func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
+    func variants(named name: KeyName, _ proof: RecordProof) -> [StoredVariant] {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let now = clock.now()
         let plan = catalog.plan(name, now: now, isUse: true)
         if plan.isFirstChange { maintenance.schedule(after: configuration.savingInterval) }
-        return read(plan, name, digest).compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
+        return read(plan, name, proof).compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
     }
 
     /// Whether a lookup would find something. Not a use.
     package func contains(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let name = key.name
-        return !read(catalog.plan(name, now: clock.now(), isUse: false), name) { key.digest }.isEmpty
+        return !read(catalog.plan(name, now: clock.now(), isUse: false), name, RecordProof(of: key)).isEmpty
     }
 
     /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
@@ -58,38 +48,44 @@ extension DiskStore {
 
     // MARK: Reading
 
-    /// The records of the key that the plan finds, one for each variant, the most recent first.
-    private func read(_ plan: Catalog.LookupPlan, _ name: KeyName, _ digest: () -> KeyDigest) -> [LoadedRecord] {
+    /// The records of the key that the plan finds, one for each variant, the most recent first. Small bodies are read
+    /// with their metadata, also of several variants: a body that is read later may have been replaced by then.
+    private func read(_ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof) -> [LoadedRecord] {
         if plan.slots == 0 { return [] }
-        var records = plan.isExact ? read(plan.slots, areAll: true, plan, name, digest) : nil
+        var records = plan.isExact ? readRows(plan, name, proof) : nil
         if records == nil {
             // A record that replaces another one takes another slot: under the lock, none of this process moves past
             // the reader.
-            let proof = digest()
-            records = withIO { _ in read(plan.isExact ? .max : plan.slots, areAll: false, plan, name) { proof } }
+            records = withIO { _ in probe(plan.isExact ? .max : plan.slots, plan, name, proof) }
         }
         guard let records, records.count > 1 else { return records ?? [] }
         return oneForEachVariant(records, name)
     }
 
-    /// - Parameter areAll: each of the slots has a record. Nil if one has none, whatever it has: its record was
-    ///   replaced meanwhile and is in another slot. The reader may have opened a file that has no name any more, or one
-    ///   that is still being written.
-    private func read(
-        _ slots: UInt8, areAll: Bool, _ plan: Catalog.LookupPlan, _ name: KeyName, _ digest: () -> KeyDigest
-    ) -> [LoadedRecord]? {
+    /// Reads the slots of the rows: each has an intact record. Nil if one has none: its record was replaced meanwhile
+    /// and is in another slot. The reader may have opened a file that has no name any more, or one that is still being
+    /// written.
+    private func readRows(_ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
-        var proof: KeyDigest?
-        // Small bodies are read with their metadata, also of several variants: a body that is read later may have been
-        // replaced by then.
+        for slot in 0..<RecordName.slots where plan.slots & 1 << slot != 0 {
+            guard
+                case .record(let record) = reader.read(
+                    RecordName(key: name, slot: slot), .lookup, limit: plan.limit)
+            else { return nil }
+            // A different key may have this name.
+            if proof.holds(for: record) { records.append(record) }
+        }
+        return records
+    }
+
+    /// Looks for records in slots that may have none.
+    private func probe(
+        _ slots: UInt8, _ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof
+    ) -> [LoadedRecord] {
+        var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             switch reader.read(RecordName(key: name, slot: slot), .lookup, limit: plan.limit) {
-            case .record(let record):
-                let expected = proof ?? digest()
-                proof = expected
-                // A different key may have this name.
-                if record.footer.digest == expected { records.append(record) }
-            case _ where areAll: return nil
+            case .record(let record): if proof.holds(for: record) { records.append(record) }
             case .unreadable: break
             case .damaged: requestExamination(of: name, verifyingBodies: true)
             case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: name) }
@@ -123,13 +119,6 @@ extension DiskStore {
         return nil
     }
 
-    /// Notes that a key's files and rows do not agree; the maintenance queue looks into it.
-    private func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
-        if configuration.isReadOnly { return }
-        catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
-        maintenance.schedule(after: configuration.maintenanceDelay)
-    }
-
     // MARK: Writing
 
     /// Writes an entry, which replaces the one of the same key and variant.
@@ -141,7 +130,7 @@ extension DiskStore {
     @discardableResult
     package func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
         // Prepared before a lock is taken: summing a large body takes a while.
-        let key = key.diskKey
+        let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? entry.metadata.url : nil)
         let record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
         return write(record, entry.metadata, for: key, usedAt: usedAt)
     }
@@ -151,7 +140,7 @@ extension DiskStore {
     func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
     ) -> DiskWriteResult {
-        let key = key.diskKey
+        let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? metadata.url : nil)
         let record = PreparedRecord(metadata, bodyOf: body.sum, for: key, keepsURL: configuration.keepsURLs)
         return write(record, of: body, metadata, for: key, usedAt: usedAt)
     }
@@ -165,20 +154,20 @@ extension DiskStore {
     ) -> DiskWriteResult {
         let largest = largestEntry
         guard var record, record.footer.recordLength <= largest else {
-            remove(key, variant: metadata.varyHash)
+            remove(key.name, variant: metadata.varyHash)
             let length = record?.footer.bodyLength
             return .dropped(length.map { .tooLarge(bytes: $0, limit: largest) } ?? .malformed)
         }
+        if let failure = beginStore(of: key.name) { return .dropped(.diskFailed(errno: failure.code)) }
+        defer { endStore(of: key.name) }
         let result: DiskWriteResult = withIO { io in
             guard isUsable(&io) else { return .dropped(.diskFailed(errno: 0)) }
-            announceStored(key.name)
             do throws(Errno) {
                 return try put(&record, of: body, usedAt: usedAt, &io) ? .written : .superseded
             } catch {
                 return .dropped(.diskFailed(errno: error.code))
             }
         }
-        if result == .written { announceStored(key.name) }
         maintenance.schedule(after: configuration.maintenanceDelay)
         return result
     }
@@ -195,16 +184,23 @@ extension DiskStore {
         }
     }
 
-    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed,
-    /// and after it: other caches drop what they have in memory. The owner's own records are found by every guest.
-    private func announceStored(_ key: KeyName) {
-        if !catalog.state.isOwner { changes.append(.stored(key)) }
+    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed.
+    /// Gives the error if it cannot: then nothing is to be written.
+    private func beginStore(of key: KeyName) -> Errno? {
+        guard isOpeningProcess, !configuration.isReadOnly else { return Errno(0) }
+        let (failure, events) = membership.beginStore(of: key, for: self)
+        tell(events)
+        return failure
     }
 
-    /// Whether records may be written: the folder is there, made if need be, and it is ours.
+    /// And after it: other caches drop what they have in memory, and this one hears what was removed meanwhile.
+    private func endStore(of key: KeyName) { tell(membership.endStore(of: key, for: self)) }
+
+    /// Whether records may be written: the folder is there, made if need be, and it is ours. An owner that is alone
+    /// knows that for a second; and a file cannot be made in a folder that is gone.
     private func isUsable(_ io: inout Section) -> Bool {
-        isOpeningProcess && !configuration.isReadOnly && !catalog.state.isClosed
-            && prepareDirectory(&io, mayMake: true)
+        guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
+        return catalog.isAloneAndCurrent || prepareDirectory(&io, mayMake: true)
     }
 
     /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not
@@ -214,14 +210,20 @@ extension DiskStore {
     package func update(
         _ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64
     ) -> Bool {
-        let key = key.diskKey
-        let isDone = withIO { io in
-            guard isUsable(&io) else { return false }
-            announceStored(key.name)
-            return records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events)
+        let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? metadata.url : nil)
+        guard beginStore(of: key.name) == nil else { return false }
+        // To bring nothing back needs no look: a cache that comes meanwhile removes the record, and then this fails.
+        defer { if !catalog.isAlone { endStore(of: key.name) } }
+        let update = withIO { io in
+            isUsable(&io)
+                ? records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events) : .notFound
         }
-        guard isDone else { return false }
-        announceStored(key.name)
+        switch update {
+        case .notFound: return false
+        case .appended: break
+        // A cache that came meanwhile, and removed the old record, does not know of the new one.
+        case .rewritten: endStore(of: key.name)
+        }
         maintenance.schedule(after: configuration.maintenanceDelay)
         return true
     }
@@ -234,35 +236,22 @@ extension DiskStore {
         return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
     }
 
-    // MARK: Uses
-
-    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
-    /// `MonotonicTime.nanoseconds`.
-    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
-        if uses.isEmpty { return }
-        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
-        let noted = uses.map { use in
-            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
-            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
-        }
-        if catalog.change({ $0.note(noted) }) { maintenance.schedule(after: configuration.savingInterval) }
-    }
-
     // MARK: Removing
 
     /// Removes all variants of a key.
     package func remove(_ key: RequestKey) {
-        let key = key.diskKey
-        announcing(.removed(key.name)) { withIO { records.remove(key, &$0.events) } }
+        let name = key.name
+        announcing(.removed(name)) { withIO { records.remove(name, &$0.events) } }
     }
 
     /// Removes one variant.
-    package func remove(_ key: RequestKey, variant: VaryKey) { remove(key.diskKey, variant: variant.recordHash) }
+    package func remove(_ key: RequestKey, variant: VaryKey) { remove(key.name, variant: variant.recordHash) }
 
-    private func remove(_ key: DiskKey, variant: UInt64) {
+    private func remove(_ name: KeyName, variant: UInt64) {
         let hash = UInt32(truncatingIfNeeded: variant)
-        // Also told if there is no record: other caches may have the response in memory.
-        announcing(.stored(key.name)) { withIO { records.remove(key, &$0.events) { $0.varyHash == hash } } }
+        // Of a record that is not there nothing is told: the names of responses that are in memory only reach no disk.
+        guard catalog.exactRows(of: name)?.contains(where: { $0.varyHash == hash }) != false else { return }
+        announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
     }
 
     /// Removes everything, in the same time at any number of entries. The files are deleted later.
@@ -291,8 +280,12 @@ extension DiskStore {
                 let listing = try? FolderListing(files, paths, owner: configuration.owner)
                 rows = listing?.records.map { IndexRow($0.name, $0.status) } ?? []
             }
-            for row in rows where criteria.mayMatch(row) {
-                withIO { io in if matches(criteria, row) { records.removeForGood(row.name, &io.events) } }
+            // The heads are read without a lock.
+            for row in rows where criteria.mayMatch(row) && matches(criteria, row) {
+                withIO { io in
+                    let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
+                    if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
+                }
             }
         }
     }
@@ -322,26 +315,31 @@ extension DiskStore {
             }
             return records.unlink(name, &io.events)
         }
-        if isRemoved { changes.append(.stored(name.key)) }
+        if isRemoved {
+            for change in [DirectoryChange.storing(name.key), .stored(name.key)] {
+                tell(membership.tell(change, for: self))
+            }
+        }
         return isRemoved
     }
 
-    /// Tells the other caches before and after a removal. The first row: a writer that reads none after its write has a
-    /// record that is found here; so the rows of guests, which say where their records are, are read after it. The
-    /// second one: a reader that read a record before it was gone drops it.
+    /// Tells the other caches before and after a removal, if there are any.
     private func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
         guard mayRemove else { return }
-        if change.isRemoval { changes.append(change) }
-        checkNow()
+        // A guest's change of one variant counts as a store: from here on the owner looks at the files of the key.
+        if case .stored(let key) = change, !isOwner { tell(membership.tell(.storing(key), for: self)) }
+        tell(membership.beginRemoval(change, for: self))
         remove()
-        changes.append(change)
-        maintenance.schedule(after: catalog.state.isCurrent ? configuration.savingInterval : 1)
+        let (isUntold, events) = membership.endRemoval(change, for: self)
+        tell(events)
+        maintenance.schedule(after: isUntold || !catalog.state.isCurrent ? 1 : configuration.savingInterval)
     }
 
     /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it
     /// in memory, and is told of the removal there.
     private var mayRemove: Bool {
         guard !configuration.isReadOnly, isOpeningProcess, paths.canBeUsed else { return false }
+        if catalog.isAloneAndCurrent { return true }
         return withIO { io in
             _ = prepareDirectory(&io, mayMake: true)
             return io.directory.error?.isForeign != true

@@ -10,11 +10,11 @@ extension DiskStore {
     /// Looks at the directory, and opens it if that was not done yet: then it is made, too.
     /// - Returns: false when the directory cannot be used, or is gone.
     package func beginPass(isFlush: Bool) -> Bool {
-        guard isOpeningProcess, !configuration.isReadOnly else { return false }
+        guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
         maintenance.assertCurrent()
         guard withIO({ prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) }) else { return false }
         prepareFolders()
-        checkNow()
+        check(mayMake: false)
         passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } }
         open(isFlush: isFlush)
         return true
@@ -70,22 +70,36 @@ extension DiskStore {
 
     /// Asks for the directory's lock if a different cache may have left it, and makes the index if this cache has none.
     private func open(isFlush: Bool) {
-        if case .guest = catalog.state { elect(now: isFlush) }
+        if case .guest = catalog.state, mayElect(now: isFlush) {
+            var events: [DiskEvent] = []
+            elect(&events)
+            tell(events)
+            if isOwner { tell(membership.becameOwner(self)) }
+        }
         guard case .owner(let lock, _) = catalog.state else { return }
+        membership.endIfAlone(self)
         if !catalog.state.isCurrent { makeIndex(lock) }
         examineRequested()
     }
 
-    private func elect(now: Bool) {
-        let isElected = withIO { io in
-            guard passTime?.isGranted != false, let directory = io.directory.identity?.directory else { return false }
+    /// Where each pass gives the lock up again, not each one asks for it.
+    private func mayElect(now: Bool) -> Bool {
+        withIO { io in
             let time = MonotonicTime.seconds
-            guard now || time >= io.nextElection else {
-                maintenance.schedule(after: io.nextElection - time)
-                return false
-            }
-            guard let lock = OwnerLock.acquire(files, paths, directory: directory) else { return false }
-            become(.owner(lock, folder: nil))
+            if now || time >= io.nextElection { return passTime?.isGranted != false }
+            maintenance.schedule(after: io.nextElection - time)
+            return false
+        }
+    }
+
+    /// Asks for the directory's lock.
+    func elect(_ events: inout [DiskEvent]) {
+        let isElected = withIO(&events) { io in
+            guard case .guest = catalog.state, let directory = io.directory.identity?.directory,
+                let lock = OwnerLock.acquire(files, paths, directory: directory)
+            else { return false }
+            move(.own(lock))
+            guard isOwner else { return false }
             // Told once if each pass asks again.
             if io.nextElection == 0 { io.events.append(.becameMaintainer) }
             return true
@@ -136,6 +150,13 @@ extension DiskStore {
         }
     }
 
+    /// Notes that a key's files and rows do not agree; the maintenance queue looks into it.
+    func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
+        if configuration.isReadOnly { return }
+        catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
+        maintenance.schedule(after: configuration.maintenanceDelay)
+    }
+
     /// Looks into keys whose files and rows may not agree. On the maintenance queue.
     private func examineRequested() {
         while let request = catalog.nextExamination {
@@ -152,7 +173,7 @@ extension DiskStore {
     func refresh() -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly else { return false }
         if catalog.state.isCurrent, catalog.nextExamination == nil {
-            checkNow()
+            check(mayMake: false)
             if catalog.state.isCurrent, catalog.nextExamination == nil {
                 // A pass may be examining the last key at this moment: under the lock.
                 withIO { _ in }
@@ -161,7 +182,7 @@ extension DiskStore {
         }
         return maintenance.perform {
             guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
-            checkNow()
+            check(mayMake: false)
             open(isFlush: false)
             return catalog.state.isCurrent
         }
@@ -178,6 +199,17 @@ extension DiskStore {
             open(isFlush: true)
             save(now: true)
             return catalog.state.isCurrent
+        }
+    }
+
+    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a
+    /// miss.
+    func checkReadOnly() {
+        guard isOpeningProcess else { return }
+        withIO { io in
+            let error = io.directory.readingError(reader)
+            note(error, &io)
+            if error == nil { move(.accept) }
         }
     }
 
@@ -271,6 +303,20 @@ extension DiskStore {
         return CacheDirectory.sweepTrash(files, paths, limit: limit)
     }
 
+    // MARK: Uses
+
+    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
+    /// `MonotonicTime.nanoseconds`.
+    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
+        if uses.isEmpty { return }
+        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
+        let noted = uses.map { use in
+            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
+            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
+        }
+        if catalog.change({ $0.note(noted) }) { maintenance.schedule(after: configuration.savingInterval) }
+    }
+
     // MARK: Ending
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
@@ -282,7 +328,8 @@ extension DiskStore {
         guard isOpeningProcess, !configuration.isReadOnly else { return }
         maintenance.perform {
             if withPass, !catalog.state.isClosed { runPass(isFlush: true) }
-            withIO { _ in become(.closed) }
+            tell(membership.leave(self))
+            withIO { _ in move(.close) }
         }
     }
 }

@@ -22,17 +22,19 @@ package final class DiskStore: Sendable {
     let passTime: PassTime?
     /// Of the directory.
     let salt: CredentialSalt
-    /// The changes that caches on the directory tell each other.
-    let changes: ChangeFile
+    /// Whether other caches use the directory, and what they tell.
+    let membership: Membership
     /// Is told what other caches changed. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
     /// When a lookup is to look at what other processes did.
     let nextCheck = CheckTime()
+    /// When to look whether the folder of records is the one that it was.
+    let nextFolderCheck = CheckTime()
     /// Bodies that are arriving.
     let incoming = IncomingSpace()
     private let report: @Sendable (DiskEvent) -> Void
     /// A forked child has our memory but not our threads, and is not to touch the directory.
-    private let processID = getpid()
+    private let process = ProcessGeneration.current
 
     /// Guarded by its own lock.
     let catalog: Catalog
@@ -47,8 +49,9 @@ package final class DiskStore: Sendable {
         var nextElection = 0.0
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
-        /// When the index was saved, in seconds of the monotonic clock.
-        var lastSave = -Double.infinity
+        /// When the index was saved, in seconds of the monotonic clock. Not soon after the first store: an app that
+        /// deletes the folder then is not to meet a new file in it.
+        var lastSave = MonotonicTime.seconds
         /// To be told when the lock is free again.
         var events: [DiskEvent] = []
     }
@@ -68,14 +71,17 @@ package final class DiskStore: Sendable {
         reader = RecordReader(files: fileSystem, paths: paths, owner: configuration.owner)
         self.clock = clock
         self.report = report
-        changes = ChangeFile(fileSystem, paths, capacity: configuration.capacity)
+        membership = Membership(
+            fileSystem, paths, capacity: configuration.capacity, isHeld: configuration.passActivity == nil)
         let reference = WeakReference<DiskStore>()
         salt = CredentialSalt { reference.object?.directorySalt($0) }
         let catalog = Catalog(configuration)
         self.catalog = catalog
         let passTime = configuration.passActivity.map { PassTime(activity: $0) }
         self.passTime = passTime
-        let writer = RecordWriter(files: fileSystem, paths: paths) { passTime?.isGranted != false }
+        let writer = RecordWriter(
+            files: fileSystem, paths: paths, mayLock: { passTime?.isGranted != false },
+            isAlone: { catalog.isAloneAndCurrent })
         records = RecordFiles(
             files: fileSystem, paths: paths, reader: reader, writer: writer, catalog: catalog, clock: clock,
             keepsURLs: configuration.keepsURLs)
@@ -92,32 +98,42 @@ package final class DiskStore: Sendable {
         close(withPass: false)
     }
 
-    var isOpeningProcess: Bool { getpid() == processID }
+    var isOpeningProcess: Bool { process == ProcessGeneration.current }
 
     /// Runs file operations one at a time, and tells the events when the lock is free again.
     @discardableResult
     func withIO<Result>(_ body: (inout Section) -> Result) -> Result {
-        let (result, events) = io.withLock { io in
+        var events: [DiskEvent] = []
+        defer { tell(events) }
+        return withIO(&events, body)
+    }
+
+    /// The same for a caller that holds another lock, and tells the events later.
+    func withIO<Result>(_ events: inout [DiskEvent], _ body: (inout Section) -> Result) -> Result {
+        io.withLock { io in
             let result = body(&io)
-            defer { io.events = [] }
-            return (result, io.events)
+            events += io.events
+            io.events = []
+            return result
         }
+    }
+
+    func tell(_ events: [DiskEvent]) {
         for event in events { report(event) }
-        return result
     }
 
     // MARK: State
 
-    /// The one function that changes what this cache is to its directory. A closed one stays closed.
-    func become(_ state: DiskState) {
+    /// The one way to what this cache is to its directory.
+    func move(_ step: DiskState.Step) {
         // Outside the catalog's lock: the state before may hold the last reference to the directory's lock.
-        withExtendedLifetime(catalog.enter(state)) {}
+        withExtendedLifetime(catalog.move(step)) {}
     }
 
     /// Leaves the directory to the other caches; the index in memory stays a hint.
     func giveUpLock() {
         guard case .owner(let lock, _) = catalog.state else { return }
-        become(.guest)
+        move(.leave)
         // At once, though a pass may hold a reference still.
         lock.release()
     }
@@ -146,7 +162,7 @@ package final class DiskStore: Sendable {
         }
         // Nothing is read from a folder that is still to be cleared.
         if io.directory.mustClear { return clear(&io) }
-        if case .unusable = catalog.state { become(.guest) }
+        move(.accept)
         return true
     }
 
@@ -157,19 +173,19 @@ package final class DiskStore: Sendable {
             try io.directory.clear()
         } catch {
             if !wasToClear { io.events.append(.cannotDelete(errno: error.code)) }
-            become(.unusable(isReadable: false))
+            move(.refuse(isReadable: false))
             return false
         }
-        if case .unusable = catalog.state { become(.guest) }
+        move(.accept)
         followFolder(io)
         return true
     }
 
     /// - Parameter error: why the directory cannot be used, which is told once; nil if it can.
-    private func note(_ error: DiskURLCache.Error?, _ io: inout Section) {
+    func note(_ error: DiskURLCache.Error?, _ io: inout Section) {
         let isNew = io.directory.note(error)
         guard let error else { return }
-        become(.unusable(isReadable: !error.isForeign))
+        move(.refuse(isReadable: !error.isForeign))
         if isNew { io.events.append(.unavailable(error)) }
     }
 
@@ -177,13 +193,11 @@ package final class DiskStore: Sendable {
     private func leave(_ io: inout Section) {
         catalog.forget()
         salt.directoryChanged()
-        become(.guest)
+        move(.leave)
     }
 
     /// This cache replaced the folder itself: what it knows of the records holds for the new one.
-    func followFolder(_ io: Section) {
-        if case .owner(let lock, .some) = catalog.state { become(.owner(lock, folder: io.directory.identity?.folder)) }
-    }
+    func followFolder(_ io: Section) { move(.replaceFolder(io.directory.identity?.folder)) }
 
     /// The directory's salt, which is the given one if it has none.
     private func directorySalt(_ new: [UInt8]) -> [UInt8]? {
@@ -191,17 +205,6 @@ package final class DiskStore: Sendable {
         return withIO { io in
             guard prepareDirectory(&io, mayMake: true) else { return nil }
             return try? CredentialSalt.bytes(files, paths, adding: new)
-        }
-    }
-
-    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a
-    /// miss.
-    func checkReadOnly() {
-        guard isOpeningProcess else { return }
-        withIO { io in
-            let error = io.directory.readingError(reader)
-            note(error, &io)
-            if error == nil { become(.guest) }
         }
     }
 
@@ -216,52 +219,74 @@ package final class DiskStore: Sendable {
     /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others
     /// go on.
     package func checkIfDue(at now: UInt64) {
-        if nextCheck.isDue(at: now) { check() }
+        guard nextCheck.isDue(at: now) else { return }
+        nextFolderCheck.set(0)
+        look(at: now, mayMake: false)
     }
 
-    /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or
-    /// two system calls when nothing changed. Not to be called while `io` is held.
-    package func checkNow() {
+    /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One
+    /// system call when nothing changed. A directory that was deleted is made again. Not to be called while `io` is
+    /// held.
+    package func checkNow() { check(mayMake: true) }
+
+    /// The same for a pass, which makes nothing.
+    func check(mayMake: Bool) {
         nextCheck.restart()
-        check()
+        look(at: MonotonicTime.nanoseconds, mayMake: mayMake)
     }
 
-    private func check() {
+    /// The same before and after a change that brings no response back. An owner that is alone need not look: a cache
+    /// that comes meanwhile either removes the record, and then the change fails, or finds it changed.
+    package func checkIfShared() {
+        if !catalog.isAlone { checkNow() }
+    }
+
+    private func look(at now: UInt64, mayMake: Bool) {
         guard isOpeningProcess else { return }
-        // A link, a file or the folder of another user is at the path: nothing is read through it.
+        if nextFolderCheck.isDue(at: now) { checkFolder() }
+        if configuration.isReadOnly { return }
+        tell(membership.look(for: self, mayMake: mayMake))
+    }
+
+    /// Looks whether the folder of records is the one that was opened. An owner that is alone relies on it for a
+    /// second.
+    private func checkFolder() {
+        // The process may have changed its user.
+        FileOwner.userMayHaveChanged()
         let status = try? files.status(at: paths.recordsBytes)
-        let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
-        if isForeign {
-            become(.unusable(isReadable: false))
+        // A link, a file or the folder of another user is at the path: nothing is read through it.
+        let found = [status, try? files.status(at: paths.directoryBytes)].compactMap { $0 }
+        if found.contains(where: { !configuration.owner.trusts($0) }) {
+            move(.refuse(isReadable: false))
             return maintenance.schedule(after: 0)
         }
-        if let folder = catalog.state.folder, let status, status.identity != folder {
+        if let folder = catalog.state.folder, status?.identity != folder {
             // The index is about another folder.
             catalog.distrust()
+            withIO { _ = prepareDirectory(&$0, mayMake: false) }
             maintenance.schedule(after: 0)
-        } else if configuration.isReadOnly, !catalog.state.isReadable {
-            become(.guest)
-        }
-        if configuration.isReadOnly { return }
-        changes.read(mayMake: status != nil) { changes in
-            for change in changes { note(change) }
-            if catalog.state.isOwner { maintenance.schedule(after: configuration.maintenanceDelay) }
-            observer.withLock { $0 }(changes)
+        } else if configuration.isReadOnly, status != nil, !catalog.state.isReadable {
+            move(.accept)
         }
     }
 
-    /// The index may not agree with the files of a key, or of all.
-    private func note(_ change: DirectoryChange) {
-        switch change {
-        case .stored(let key):
-            catalog.noteShared(key)
-            if catalog.state.isOwner { catalog.requestExamination(of: key) }
-        case .removed(let key):
-            if catalog.state.isOwner { catalog.requestExamination(of: key) }
-        case .removedResource(let resource):
-            for row in catalog.read({ $0.rows(ofResource: resource) }) { catalog.requestExamination(of: row.key) }
-        case .removedAll: catalog.distrust()
+    /// Comes to the directory: opens it, and asks for its lock. Called with the lock of `membership` held.
+    func comeToDirectory(mayMake: Bool, _ events: inout [DiskEvent]) -> Membership.Role {
+        guard withIO(&events, { prepareDirectory(&$0, mayMake: mayMake) }) else { return .none }
+        if passTime == nil { elect(&events) }
+        return isOwner ? .owner(isFirst: withIO(&events) { $0.directory.wasMadeHere }) : .guest
+    }
+
+    /// Other caches told changes: the index follows, and then the layer above. Called with the lock of `membership`
+    /// held.
+    func heed(_ changes: [DirectoryChange]) {
+        for change in changes { catalog.note(change) }
+        if isOwner { maintenance.schedule(after: configuration.maintenanceDelay) }
+        let told = changes.filter { change in
+            if case .stored = change { return true }
+            return change.isRemoval
         }
+        if !told.isEmpty { observer.withLock { $0 }(told) }
     }
 
     // MARK: Numbers
@@ -302,6 +327,9 @@ package final class DiskStore: Sendable {
     }
 
     var isOwner: Bool { catalog.state.isOwner }
+
+    /// Whether other caches may use the directory.
+    var isShared: Bool { !catalog.isAlone }
 
     /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
     var openingError: DiskURLCache.Error? {

@@ -50,6 +50,16 @@ package struct RequestKey: Sendable, Hashable {
     /// The key as records hold it.
     package var diskKey: DiskKey { DiskKey(name: name, digest: digest, hostHash: hostHash) }
 
+    /// The key as a record of its own has it.
+    /// - Parameter url: the URL that the record has; nil if it has none.
+    func diskKey(ofRecordWith url: String?) -> DiskKey {
+        guard let url, isURL(url) else { return diskKey }
+        return DiskKey(name: name, digest: KeyDigest(words: SIMD4()), hostHash: hostHash, isItsURL: true)
+    }
+
+    /// Whether the key is that URL, byte for byte.
+    func isURL(_ url: String) -> Bool { text.utf8.elementsEqual(url.utf8) }
+
     /// The key under which a response is kept that was stored for `HEAD` itself: it answers no `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
 

@@ -33,7 +33,7 @@ extension LoadDriver {
     /// False if another load fetches the same: this load waits until that one ends, and then looks up again.
     private func mayFetch(_ hop: ResolvedRequest, _ key: RequestKey) -> Bool {
         let identity = FetchIdentity(
-            key: key, owner: transport.owner, lastRemoval: cache.store.history.last(concerning: key),
+            key: key, owner: transport.owner, lastRemoval: cache.store.removals.last(concerning: key),
             fields: hop.facts.fields)
         let mayJoin = state.withLock { state in
             // A load that sends a second request, after a 304 that confirms no response say, leads already: it must not

@@ -47,6 +47,16 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         var reads: [Key: UInt64] = [:]
         var lastRead: UInt64 = 0
 
+        /// The time of the last use. Threads that race for the lock come with times in another order.
+        var latest: UInt64 = 0
+
+        /// The time of a use, by which the order of use never falls.
+        @inline(__always)
+        mutating func time(of now: UInt64) -> UInt64 {
+            latest = max(latest, now)
+            return latest
+        }
+
         @inline(__always)
         func slot(of key: Key, _ hash: Int) -> Int? {
             table.position(hash: hash) { slot in
@@ -132,7 +142,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         return shard(of: hash).withLock { shard in
             guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return nil }
             shard.order.touch(slot)
-            node.lastUse = now
+            node.lastUse = shard.time(of: now)
             return body(node.value)
         }
     }
@@ -243,6 +253,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         if let old = shard.node(of: key, key.hashValue) { discard(old, in: &shard) }
         guard let value, !value.isEmpty else { return }
         let node = Node(key, value)
+        node.lastUse = shard.time(of: node.lastUse)
         if totals.withLock({ $0.add(node) }) { shard.insert(node) }
     }
 

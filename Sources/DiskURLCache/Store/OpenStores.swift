@@ -9,14 +9,15 @@ enum OpenStores {
     }
 
     /// Held while a store is made, so that two caches opened at once share it.
-    private static let stores = Mutex<[String: Reference]>([:])
+    /// By the bytes of the path: to Swift two spellings of é are one text, to the system they are two folders.
+    private static let stores = Mutex<[[UInt8]: Reference]>([:])
 
     /// The store of a directory: the one that is open, or a new one.
     /// - Returns: with the names of those settings that the open store has otherwise.
     static func open(
         _ directory: URL, settings: [String: String], make: () -> TieredStore
     ) -> (store: TieredStore, differing: [String]) {
-        let path = directory.resolvingSymlinksInPath().standardizedFileURL.path
+        let path = Array(directory.resolvingSymlinksInPath().standardizedFileURL.path.utf8)
         // Stores that are looked at are let go outside the lock: who lets go last closes the store, which writes files.
         var seen: [TieredStore?] = []
         let result = stores.withLock { stores -> (store: TieredStore, differing: [String]) in

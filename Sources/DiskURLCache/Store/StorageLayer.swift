@@ -15,7 +15,8 @@ package protocol StorageLayer: AnyObject, Sendable {
     /// False only when nothing is stored of a key. Reads no record.
     func mayContain(_ key: RequestKey) -> Bool
 
-    // Changes. When a call returns, its change is done.
+    // Changes. When a call returns, its change is done. After `write` and `update` the observer was told what other
+    // caches removed meanwhile.
     /// - Parameter usedAt: the entry's place in the order of use, in nanoseconds of the monotonic clock.
     @discardableResult
     func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult
@@ -34,6 +35,8 @@ package protocol StorageLayer: AnyObject, Sendable {
     func checkIfDue(at now: UInt64)
     /// For callers that have the time to look at a file, or to ask a server.
     func checkNow()
+    /// The same for a change that brings no response back: a cache that is alone need not look.
+    func checkIfShared()
 
     // Passes of the maintenance queue.
     /// False when nothing can be written now.

@@ -1,14 +1,14 @@
 import Foundation
 
-// Removals: each is noted for answers that will arrive later, and then made on disk and in memory. Each holds the
-// stripe of its key, or all stripes.
+// Removals: each is noted for answers that will arrive later, and then made on disk and in memory. Each of a key holds
+// its stripe, and one of everything all stripes.
 
 extension TieredStore {
     /// Removes the stored responses of a key, all its variants.
     func remove(_ key: RequestKey) {
         for key in key.isForHead ? [key, key.storedForHead] : [key] {
             stripe(of: key).withLock { _ in
-                history.note(.key(key))
+                removals.note(resource: key.resource, at: now)
                 disk?.remove(key)
                 memory.removeValue(for: key)
                 weakResponses.removeValue(for: key)
@@ -23,7 +23,7 @@ extension TieredStore {
     ///   - ticket: of the load whose answer removes it; nil if no answer does.
     func remove(_ key: RequestKey, _ metadata: EntryMetadata, by ticket: StoreTicket? = nil) {
         stripe(of: key).withLock { _ in
-            if let ticket { history.note(.key(key, before: ticket.number)) }
+            if let ticket { removals.note(resource: key.resource, asOf: ticket) }
             let isStored = lookup(key).variants().contains { variant in
                 let stored = variant.metadata
                 guard stored.varyKey == metadata.varyKey else { return false }
@@ -34,6 +34,9 @@ extension TieredStore {
             if isStored { erase(key, metadata.varyKey) }
         }
     }
+
+    /// Of the clock that gives responses their times.
+    var now: Date { diskStore?.clock.now() ?? .distantPast }
 
     /// Removes one variant from all layers, with the key's stripe held.
     func erase(_ key: RequestKey, _ varyKey: VaryKey) {
@@ -49,28 +52,31 @@ extension TieredStore {
     func remove(uri: String, by ticket: StoreTicket? = nil) {
         let resource = KeyName.resource(of: uri)
         stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
-            history.note(.uri(uri, by: ticket?.number))
+            removals.note(resource: resource, by: ticket, at: now)
             disk?.remove(matching: EntryCriteria(resource: resource))
             // A different URL may have the same number.
             forget(resource: resource) { $0.uri == uri }
         }
     }
 
-    /// Removes what matches from all layers.
+    /// Removes what matches from all layers. Holds no lock while it reads the heads of records: stores and lookups go
+    /// on. What was stored before it began is gone when it returns; what is stored meanwhile may stay.
     func remove(matching criteria: EntryCriteria) {
-        holdingAllStripes {
-            history.note(.matching(criteria))
-            disk?.remove(matching: criteria)
-            memory.updateAll { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
-            weakResponses.updateAll { key, response in
-                if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
-            }
+        // From here on no older answer is stored, and nothing that matches is changed: no 304 writes it again.
+        let number = removals.begin(matching: criteria, at: now)
+        defer { removals.end(number) }
+        // What began to change before is done, and is found.
+        for stripe in stripes { stripe.withLock { _ in } }
+        disk?.remove(matching: criteria)
+        memory.updateAll { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
+        weakResponses.updateAll { key, response in
+            if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
         }
     }
 
     func removeAll() {
         holdingAllStripes {
-            history.note(.changed(.removedAll))
+            removals.noteEverything(at: now)
             disk?.removeAll()
             removeMemory()
         }
@@ -92,6 +98,12 @@ extension TieredStore {
             memory.updateAll { $1?.removeAll { $0.entry == nil } }
         }
         diskStore?.sweepAfterClearing()
+    }
+
+    /// With 0 nothing is left on disk when it returns, unless another cache owns the directory.
+    func setDiskCapacity(_ capacity: Int) {
+        disk?.capacity = capacity
+        if capacity == 0, diskStore?.isOwner == true { removeDisk() }
     }
 
     /// Empties memory, but what the app still holds of it can be found.
@@ -138,7 +150,7 @@ extension TieredStore {
     func apply(_ changes: [DirectoryChange]) {
         let changes = changes.contains(.removedAll) ? [.removedAll] : Set(changes)
         for change in changes {
-            if change.isRemoval { history.note(.changed(change)) }
+            if change.isRemoval { removals.note(change) }
             if let resource = change.resource {
                 forget(resource: resource) { change.concerns($0.name) }
             } else {

@@ -23,6 +23,18 @@ package enum ArrivedBody: Sendable {
 extension TieredStore {
     // MARK: Storing
 
+    /// What became of a response that was to be stored.
+    private enum Outcome {
+        /// The disk has it; memory, too, unless it is too large.
+        case stored
+        /// - Parameter reason: why the disk refused it; nil if it was not for the disk.
+        case storedInMemory(DiskURLCache.Reason?)
+        /// Another cache stored a later response of the same variant meanwhile, which stays.
+        case superseded
+        /// The response that it would have replaced is gone, unless the disk failed.
+        case refused(DiskURLCache.Reason)
+    }
+
     /// Stores a response, which replaces the one with the same variant. When this returns, its record is complete on
     /// disk, and every lookup finds it. Returns the reason if it is not stored: then the response that it would have
     /// replaced is gone, unless that one is newer or the disk failed. If the disk fails, memory keeps the response, and
@@ -39,24 +51,34 @@ extension TieredStore {
         ticket: StoreTicket? = nil, isList: Bool = false
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
-        let (refusal, isStored) = stripe(of: key).withLock { _ -> (DiskURLCache.Reason?, isStored: Bool) in
+        let outcome = stripe(of: key).withLock { _ -> Outcome in
             // A response that comes after the removal is not to go with it.
-            disk?.checkNow()
-            let start = ticket?.removal ?? history.next
+            let start = ticket ?? self.ticket(at: metadata.storedAt)
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let reason = prepare(&metadata, for: key, ticket) { return (reason, false) }
-            let result = put(metadata, body, presented, for: key)
-            return withdraws(metadata, of: key, since: start, ticket) ? (.removedMeanwhile, false) : result
+            if let reason = prepare(&metadata, for: key, ticket) { return .refused(reason) }
+            let outcome = put(metadata, body, presented, for: key)
+            return withdraws(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
         if case .file(let file) = body { file.discard() }
         // An event is made if an app listens, and so is its URL.
-        if let refusal { hub.emit(.notStored(url: metadata.foundationURL, reason: refusal)) }
-        guard isStored else { return refusal }
-        let isInMemoryOnly = metadata.placement != .memoryAndDisk || refusal != nil
+        let url = { metadata.foundationURL }
+        let isInMemoryOnly: Bool
+        switch outcome {
+        case .stored: isInMemoryOnly = false
+        case .storedInMemory(let reason):
+            if let reason { hub.emit(.notStored(url: url(), reason: reason)) }
+            isInMemoryOnly = true
+        case .superseded:
+            hub.emit(.notStored(url: url(), reason: .removedMeanwhile))
+            return .removedMeanwhile
+        case .refused(let reason):
+            hub.emit(.notStored(url: url(), reason: reason))
+            return reason
+        }
         if !isList {
             hub.count { $0.stores += 1 }
-            hub.emit(.stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: isInMemoryOnly))
+            hub.emit(.stored(url: url(), bytes: bytes, inMemoryOnly: isInMemoryOnly))
         }
         if let diskStore { _ = hasRoom(diskStore) }
         return nil
@@ -65,7 +87,7 @@ extension TieredStore {
     /// To be taken when the network is asked.
     func ticket(at now: Date) -> StoreTicket {
         disk?.checkNow()
-        return history.ticket(at: now)
+        return removals.ticket(at: now)
     }
 
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
@@ -79,9 +101,7 @@ extension TieredStore {
             let asked = metadata.http?.requestTime ?? .distantFuture
             // The other load asked later, and has stored its answer already.
             let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
-            if isOlder || history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
-                return .removedMeanwhile
-            }
+            if isOlder || removals.wasRemoved(key, metadata, since: ticket) { return .removedMeanwhile }
         }
         for other in replaced where !other.tags.isEmpty {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
@@ -98,38 +118,48 @@ extension TieredStore {
     }
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
-    /// - Returns: why a layer refused the response, and whether another one has it.
     private func put(
         _ metadata: EntryMetadata, _ body: ArrivedBody, _ presented: CachedURLResponse?, for key: RequestKey
-    ) -> (DiskURLCache.Reason?, isStored: Bool) {
+    ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         // Asked before the disk has the response.
         let isFirst = isUnknownBelow(key)
-        let entry = entry(metadata, body, isForDisk: isForDisk, presented)
-        var kept = entry.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
-        var refusal: DiskURLCache.Reason?
-        if isForDisk {
-            switch write(metadata, body, entry, for: key) {
-            case .written: break
-            // A different cache stored a later response of the variant.
-            case .superseded: kept = nil
-            case .dropped(let reason): refusal = reason
-            }
-            // The response before it stays, as far as it can.
-            if kept == nil, refusal == .diskFailed { return (refusal, false) }
-        } else {
-            if kept == nil { refusal = .tooLarge(bytes: body.count, limit: largestStorableBody) }
+        let whole = entry(metadata, body, isForDisk: isForDisk, presented)
+        let entry = whole.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
+        guard isForDisk else {
             disk?.remove(key, variant: metadata.varyKey)
+            keep(entry, metadata, for: key, isFirst: isFirst)
+            guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
+            return .storedInMemory(nil)
         }
+        switch write(metadata, body, whole, for: key) {
+        case .written:
+            keep(entry, metadata, for: key, isFirst: isFirst)
+            return .stored
+        case .superseded:
+            keep(nil, metadata, for: key, isFirst: isFirst)
+            return .superseded
+        case .dropped(let reason):
+            guard entry != nil else {
+                // After a failure the response before it stays, as far as it can.
+                if reason != .diskFailed { keep(nil, metadata, for: key, isFirst: isFirst) }
+                return .refused(reason)
+            }
+            keep(entry, metadata, for: key, isFirst: isFirst)
+            return .storedInMemory(reason)
+        }
+    }
+
+    /// - Parameter entry: nil if memory is to keep none of the variant.
+    private func keep(_ entry: StoredEntry?, _ metadata: EntryMetadata, for key: RequestKey, isFirst: Bool) {
         memory.update(key) { record in
             // An entry without `Vary` answers every request: nothing older could win over it.
-            if let kept, record == nil || kept.answersEveryRequest {
-                record = MemoryRecord(isComplete: isFirst || kept.answersEveryRequest)
+            if let entry, record == nil || entry.answersEveryRequest {
+                record = MemoryRecord(isComplete: isFirst || entry.answersEveryRequest)
             }
-            record?.insert(kept, for: metadata.varyKey)
+            record?.insert(entry, for: metadata.varyKey)
         }
         weakResponses.removeValue(for: key)
-        return (refusal, kept != nil || refusal == nil)
     }
 
     /// The response with its body in memory; nil if the body stays in its file.
@@ -154,14 +184,11 @@ extension TieredStore {
         return diskStore.adopt(file, metadata, for: key, usedAt: now)
     }
 
-    /// Removes what was just stored where another cache removed it meanwhile, perhaps without having found it; false
+    /// Removes what was just stored if another cache removed it meanwhile, perhaps without having found it; false
     /// otherwise.
-    /// - Parameter start: the number of the next removal before the response was stored, or when it was asked for.
-    private func withdraws(
-        _ metadata: EntryMetadata, of key: RequestKey, since start: UInt64, _ ticket: StoreTicket? = nil
-    ) -> Bool {
-        disk?.checkNow()
-        guard history.concerns(key, metadata, since: start, ticket: ticket?.number ?? 0) else { return false }
+    /// - Parameter start: from before the response was stored, or when it was asked for.
+    private func withdraws(_ metadata: EntryMetadata, of key: RequestKey, since start: StoreTicket) -> Bool {
+        guard removals.wasRemoved(key, metadata, since: start) else { return false }
         erase(key, metadata.varyKey)
         return true
     }
@@ -176,30 +203,41 @@ extension TieredStore {
     @discardableResult
     func update(_ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
-            disk?.checkNow()
-            let start = history.next
+            disk?.checkIfShared()
+            let start = removals.ticket(at: .distantPast)
             guard let variant = lookup(key).variants().first(where: { $0.metadata.sequence == number }) else {
                 return nil
             }
             var metadata = variant.metadata
+            if removals.isBeingRemoved(key, metadata) {
+                erase(key, metadata.varyKey)
+                return nil
+            }
             change(&metadata)
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            let isUpdated = updateBelow(variant, of: key, metadata)
+            let isUpdated = updateBelow(variant, of: key, metadata, since: start)
             memory.update(key) { record in
                 if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }
             }
             weakResponses.removeValue(for: key)
-            return isUpdated && !withdraws(metadata, of: key, since: start) ? metadata : nil
+            guard isUpdated else { return nil }
+            guard removals.wasRemoved(key, metadata, since: start) else { return metadata }
+            erase(key, metadata.varyKey)
+            return nil
         }
     }
 
     /// False if the layers below do not have the variant any more.
-    private func updateBelow(_ variant: StoredVariant, of key: RequestKey, _ metadata: EntryMetadata) -> Bool {
+    private func updateBelow(
+        _ variant: StoredVariant, of key: RequestKey, _ metadata: EntryMetadata, since start: StoreTicket
+    ) -> Bool {
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
         let now = MonotonicTime.nanoseconds
         if disk.update(metadata, of: key, replacing: variant.metadata.sequence, usedAt: now) { return true }
-        // Evicted, or never written (a full disk): memory has it whole, and stores it again.
+        // Evicted, or never written (a full disk): memory has it whole, and stores it again, if nobody removed it.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
+        disk.checkNow()
+        if removals.wasRemoved(key, metadata, since: start) { return false }
         return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
     }
 }

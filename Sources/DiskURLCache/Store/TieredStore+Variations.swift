@@ -58,7 +58,7 @@ extension TieredStore {
         if isStored(list) {
             remove(uri: list.uri, by: ticket)
         } else {
-            history.note(.uri(list.uri, by: ticket?.number))
+            removals.note(resource: list.resource, by: ticket, at: now)
         }
     }
 

@@ -13,7 +13,7 @@ final class TieredStore: Sendable {
     let diskStore: DiskStore?
     /// Read-only; asked in order when the disk has nothing.
     let fallbacks: [DiskStore]
-    let history = RemovalHistory()
+    let removals = RemovalCounters()
     let sequence = EntrySequence()
     let hub: EventHub
     let maintenance: MaintenanceQueue
@@ -84,6 +84,10 @@ final class TieredStore: Sendable {
         let ticket = memory.beginRead(key)
         let known = memory.value(for: key)?.variants ?? []
         var below = disk?.variants(of: key) ?? []
+        if let diskStore, diskStore.isShared, !below.isEmpty {
+            let now = diskStore.clock.now()
+            below.removeAll { removals.wasRemovedHere(key, $0.metadata, now: now) }
+        }
         if known.isEmpty, below.isEmpty {
             below = fallbacks.lazy.map { $0.variants(of: key) }.first { !$0.isEmpty }?.map { $0.from(.fallback) } ?? []
         }

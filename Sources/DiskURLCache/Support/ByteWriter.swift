@@ -80,6 +80,38 @@ struct ByteWriter {
         }
     }
 
+    /// Appends strings in one piece: a record has some two dozen, and making room for each takes longer than copying.
+    /// - Parameters:
+    ///   - length: how many bytes `body` writes.
+    ///   - body: writes through the cursor; gives false if it stopped.
+    mutating func append(_ length: Int, _ body: (inout Cursor) -> Bool) -> Bool {
+        var isDone = false
+        extend(length) { room in
+            var cursor = Cursor(room: room)
+            isDone = body(&cursor)
+        }
+        return isDone
+    }
+
+    /// Where the next string is written. Traps if it does not fit.
+    struct Cursor {
+        fileprivate var room: UnsafeMutableRawBufferPointer
+
+        /// A 32-bit length, then UTF-8. Writes nothing, and gives false, unless `isWanted`.
+        @inline(__always)
+        mutating func append(_ string: String, where isWanted: (UnsafeRawBufferPointer) -> Bool) -> Bool {
+            var string = string
+            return string.withUTF8 {
+                let bytes = UnsafeRawBufferPointer($0)
+                guard isWanted(bytes) else { return false }
+                room.storeBytes(of: UInt32(clamping: bytes.count).littleEndian, as: UInt32.self)
+                UnsafeMutableRawBufferPointer(rebasing: room[4..<4 + bytes.count]).copyMemory(from: bytes)
+                room = UnsafeMutableRawBufferPointer(rebasing: room[(4 + bytes.count)...])
+                return true
+            }
+        }
+    }
+
     mutating func append(optional string: String?) {
         append(UInt8(string == nil ? 0 : 1))
         if let string { append(string) }

@@ -26,8 +26,40 @@ import Testing
             cache.storeCachedResponse(inMemory, for: request(number))
             cache.removeCachedResponse(for: request(100_000 + number))
         }
-        cache.flush()
         #expect(cache.cachedResponse(for: kept)?.data == Data("kept".utf8))
         #expect((0..<2_500).allSatisfy { cache.contains(request($0)) })
+    }
+
+    @Test func aCapacityOfZeroLeavesNoRecord() throws {
+        let scratch = try ScratchDirectory()
+        let directory = scratch.appending("cache")
+        let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
+        for number in 0..<10 {
+            cache.storeCachedResponse(
+                Responses.cached(Responses.url("/\(number)"), "body"), for: request(number))
+        }
+        func files() -> [String] {
+            FileManager.default.enumerator(atPath: directory.path)?.allObjects as? [String] ?? []
+        }
+        #expect(files().contains { $0.hasPrefix("records/") })
+        cache.diskCapacity = 0
+        #expect(!files().contains { $0.hasPrefix("records/") || $0.hasPrefix("trash-") })
+        cache.diskCapacity = 1 << 20
+        cache.storeCachedResponse(Responses.cached(Responses.url("/1"), "body"), for: request(1))
+        #expect(cache.contains(request(1)))
+    }
+
+    /// An app may delete the folder whenever it likes: nothing appears in it meanwhile.
+    @Test func theFolderCanBeDeletedRightAfterAStore() throws {
+        let scratch = try ScratchDirectory()
+        for round in 0..<100 {
+            let directory = scratch.appending("cache \(round)")
+            let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory)
+            for number in 0...round % 3 {
+                cache.storeCachedResponse(
+                    Responses.cached(Responses.url("/\(number)"), "body"), for: request(number))
+            }
+            #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) }
+        }
     }
 }

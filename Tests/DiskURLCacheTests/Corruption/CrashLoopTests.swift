@@ -174,7 +174,7 @@
                 let rest = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
                 #expect(
                     Set(rest).isSubset(of: [
-                        "records", "index.plist", "lock", "changes",
+                        "records", "index.plist", "lock", "changes", "CACHEDIR.TAG",
                     ]))
                 if !child.wasKilled && !child.succeeded { Issue.record("round \(round): the child crashed") }
             }

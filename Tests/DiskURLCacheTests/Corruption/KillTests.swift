@@ -120,7 +120,7 @@
             let rest = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
             #expect(
                 Set(rest).isSubset(of: [
-                    "records", "index.plist", "lock", "changes",
+                    "records", "index.plist", "lock", "changes", "CACHEDIR.TAG",
                 ]),
                 comment)
             store.close()

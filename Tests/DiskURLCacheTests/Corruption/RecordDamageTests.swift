@@ -331,10 +331,10 @@ import Testing
         var other = key.diskKey
         other.digest.words[0] ^= 1 << 63
         let store = fixture.open()
-        func find() -> [StoredVariant] { store.variants(named: other.name) { other.digest } }
+        func find() -> [StoredVariant] { store.variants(named: other.name, RecordProof(digest: { other.digest })) }
         for _ in 0..<2 {
             #expect(find().isEmpty)
-            #expect(store.variants(named: other.name) { other.digest }.isEmpty)
+            #expect(store.variants(named: other.name, RecordProof(digest: { other.digest })).isEmpty)
             store.flush()
         }
         // Both have room. A removal of one takes the other along.

@@ -136,6 +136,10 @@ import Testing
         let store = fixture.open()
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
         let path = try #require(fixture.onlyRecord(key))
+        // A cache that is alone asks for no lock.
+        let other = fixture.open()
+        #expect(other.body(key) == testBody(1))
+        store.checkNow()
         let file = try SystemFiles().openFile(path, O_RDONLY)
         #expect(try SystemFiles().lockFile(file))
         #expect(update(store, to: 6, from: 5))

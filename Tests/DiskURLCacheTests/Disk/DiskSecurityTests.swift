@@ -41,8 +41,7 @@ import Testing
         }
         #expect(
             Set(fixture.scratch.files().map { $0.contains("records/") ? "record" : $0 }) == [
-                "record", "cache/lock", "cache/index.plist",
-                "cache/changes",
+                "record", "cache/lock", "cache/index.plist", "cache/changes", "cache/CACHEDIR.TAG",
             ])
     }
 

@@ -276,9 +276,9 @@ final class FaultyFileSystem: FileSystem {
         }
     }
 
-    func lockFile(_ file: Int32) throws(Errno) -> Bool {
+    func lockFile(_ file: Int32, isShared: Bool) throws(Errno) -> Bool {
         if case .error(let code) = fault(.lockFile, path(file)) { throw Errno(code) }
-        return try system.lockFile(file)
+        return try system.lockFile(file, isShared: isShared)
     }
 
     func unlockFile(_ file: Int32) throws(Errno) {

@@ -90,6 +90,9 @@ import Testing
         store.flush()
         #expect(store.body(key) == testBody(1))
         isGiven.withLock { $0 = true }
+        // As if a second had gone by: a cache that is alone relies on its folder for so long.
+        store.nextFolderCheck.set(0)
+        store.checkNow()
         #expect(store.store(.test(testBody(2), sequence: 2), for: key).isWritten == false)
         store.flush()
         let error = DiskURLCache.Error(.otherOwner, path: Self.path(part, fixture), userID: Self.stranger)

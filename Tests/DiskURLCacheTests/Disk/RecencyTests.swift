@@ -85,7 +85,7 @@ import Testing
         fill(second, 100..<300)
         // The first one ends as a process does that is killed: it reads and saves nothing more.
         first.maintenance.pause()
-        first.maintenance.perform { first.become(.closed) }
+        first.maintenance.perform { first.move(.close) }
         second.capacity = 900 << 10
         second.flush()
         #expect(fixture.log.count { $0 == .becameMaintainer } == 2)

@@ -322,35 +322,10 @@
             #expect(try SystemFiles().status(at: directory + "/changes").size > 0)
         }
 
-        @Test func theFileIsBounded() throws {
-            let scratch = try ScratchDirectory()
-            let paths = DiskPaths(directory: scratch.url.path)
-            func open() -> ChangeFile { ChangeFile(SystemFiles(), paths, capacity: 1 << 20) }
-            let (writer, steady, slow) = (open(), open(), open())
-            func read(_ reader: ChangeFile) -> [DirectoryChange] {
-                var all: [DirectoryChange] = []
-                reader.read(mayMake: true) { all += $0 }
-                return all
-            }
-            #expect(read(steady) == [] && read(slow) == [])
-            let limit = ChangeFile.limit(capacity: 1 << 20)
-            #expect(limit <= 1 << 14)
-            var misses = 0
-            for number in 0..<1_500 {
-                let change = DirectoryChange.removed(KeyName(resource: 1, low: UInt64(number)))
-                writer.append(change)
-                let heard = read(steady)
-                #expect(heard == [change] || heard == [.removedAll])
-                if heard == [.removedAll] { misses += 1 }
-                #expect(try SystemFiles().status(at: paths.changes).size <= limit)
-            }
-            #expect(misses == 1_500 * DirectoryChange.rowLength / limit)
-            #expect(read(slow) == [.removedAll] && read(slow) == [])
-        }
-
         @Test func rowsAreWhole() {
             let changes: [DirectoryChange] = [
-                .stored(Self.key.name), .removed(Self.key.name), .removedResource(7), .removedAll,
+                .storing(Self.key.name), .stored(Self.key.name), .removed(Self.key.name), .removedResource(7),
+                .removedAll, .noticed,
             ]
             for change in changes {
                 var bytes = change.row(by: 5 << 8)

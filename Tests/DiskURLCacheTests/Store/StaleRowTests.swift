@@ -118,7 +118,6 @@
             Self.store("private", tags: ["account"], in: killed)
             killed.maintenance.perform { killed.pass(isFlush: true) }
             #expect(isDead.withLock { $0 })
-            #expect(disk.catalog.sharedKeys == [Self.key.name])
             Self.remove(what, in: remover)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/records").isEmpty)
             #expect(Self.body(in: remover) == nil)
@@ -140,7 +139,10 @@
             let files = FaultyFileSystem()
             let maintainer = Self.open(directory)
             let other = Self.open(directory, files: files)
-            files.rule = { $0.name == "changes" && $0.operation == .open && !isTold ? .error(EMFILE) : nil }
+            files.rule = { call in
+                let isOfChanges = call.name == "changes" || call.name.hasPrefix("incoming-")
+                return isOfChanges && [.open, .write].contains(call.operation) && !isTold ? .error(EMFILE) : nil
+            }
             Self.store("older", in: other)
             other.maintenance.perform { other.pass(isFlush: true) }
             Self.store("newer", memoryOnly: true, in: maintainer)

@@ -15,6 +15,8 @@ struct CacheDirectory {
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
+    /// This cache made the directory: nobody used it before.
+    private(set) var wasMadeHere = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// The size of folders and index files on disk, in bytes.
@@ -48,8 +50,20 @@ struct CacheDirectory {
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
         // A directory that was made just now is a new one, even if the file system gave it the same number again.
-        if directory.isNew || directory.identity != before?.directory { return .otherDirectory }
+        if directory.isNew || directory.identity != before?.directory {
+            wasMadeHere = directory.isNew
+            if directory.isNew { tag() }
+            return .otherDirectory
+        }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
+    }
+
+    /// Tells programs that make backups that the directory is a cache (https://bford.info/cachedir/).
+    private func tag() {
+        guard let file = try? files.openRegular(paths.tag, O_WRONLY | O_CREAT | O_EXCL).file else { return }
+        try? files.writeFully(
+            file, Array("Signature: 8a477f597d28d172789f06886806bc55\n# A cache of DiskURLCache.\n".utf8))
+        files.closeQuietly(file)
     }
 
     /// - Parameter error: why the directory cannot be used; nil if it can.

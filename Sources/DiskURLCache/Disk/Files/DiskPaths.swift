@@ -8,6 +8,7 @@ package struct DiskPaths: Sendable {
     let changes: String
     var lock: String { directory + "/lock" }
     var salt: String { directory + "/salt" }
+    var tag: String { directory + "/CACHEDIR.TAG" }
     /// The same paths for system calls that each store makes. A `String` is measured and copied each time.
     let directoryBytes: [CChar]
     let recordsBytes: [CChar]
@@ -80,5 +81,5 @@ package struct DiskPaths: Sendable {
     }
 
     /// Everything besides the records that counts towards the capacity.
-    package var besidesRecords: [String] { [directory + "/.", records, index, changes, salt] }
+    package var besidesRecords: [String] { [directory + "/.", records, index, changes, salt, tag] }
 }

@@ -9,10 +9,15 @@ package enum FileOwner: Sendable, Hashable {
     /// Tools look into the cache of any user.
     case user(UInt32)
 
+    /// The user of the process. Asked once a second, since each record that is read is compared with it.
+    private static let user = Mutex(geteuid(), isContended: true)
+
+    static func userMayHaveChanged() { user.withLock { $0 = geteuid() } }
+
     package func owns(_ status: FileStatus) -> Bool {
         switch self {
-        case .process: status.owner == geteuid()
-        case .processOrRoot: status.owner == geteuid() || status.owner == 0
+        case .process: status.owner == Self.user.withLock { $0 }
+        case .processOrRoot: status.owner == 0 || status.owner == Self.user.withLock { $0 }
         case .user(let user): status.owner == user
         }
     }

@@ -68,14 +68,18 @@ package protocol FileSystem: Sendable {
     func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     /// The names in a directory that is not a symbolic link, `.` and `..` left out, until `body` gives false.
     func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno)
-    /// Lock of the open file (`flock`), without waiting: false when somebody else holds it.
-    func lockFile(_ file: Int32) throws(Errno) -> Bool
+    /// Lock of the open file (`flock`), without waiting: false when somebody else holds it. A shared one excludes only
+    /// those that are not shared.
+    func lockFile(_ file: Int32, isShared: Bool) throws(Errno) -> Bool
     func unlockFile(_ file: Int32) throws(Errno)
     /// Lock of the process (`fcntl`), without waiting: not inherited by a forked child, gone when the process dies.
     func lockProcess(_ file: Int32) throws(Errno) -> Bool
 }
 
 extension FileSystem {
+    /// Lock of the open file for this one alone.
+    func lockFile(_ file: Int32) throws(Errno) -> Bool { try lockFile(file, isShared: false) }
+
     /// Opens for reading or writing as asked; never follows a symbolic link in the last place, never leaks over exec,
     /// never hangs on a FIFO.
     package func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {

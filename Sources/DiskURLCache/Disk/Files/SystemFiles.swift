@@ -108,8 +108,8 @@ package struct SystemFiles: FileSystem {
         }
     }
 
-    package func lockFile(_ file: Int32) throws(Errno) -> Bool {
-        if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
+    package func lockFile(_ file: Int32, isShared: Bool) throws(Errno) -> Bool {
+        if flock(file, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 { return true }
         let error = Errno.last
         if error.code == EWOULDBLOCK { return false }
         throw error

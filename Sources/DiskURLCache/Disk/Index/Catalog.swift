@@ -14,15 +14,19 @@ final class Catalog: Sendable {
         var earlyUses: [IndexUse] = []
         /// Keys whose files and rows may not agree; true if the bodies are to be verified too.
         var examinations: [KeyName: Bool] = [:]
-        /// Keys that other caches write. Such a write may not have ended, or never be told of: their slots are probed
-        /// from then on.
-        var shared: Set<KeyName> = []
+        /// Keys whose records guests are writing, and how many writes have not ended: their slots are probed. A write
+        /// of a process that died never ends, as far as is told: its key stays until no other cache is there.
+        var shared: [KeyName: Int] = [:]
+        /// This cache owns the directory, and found no other one at its last look: see `Membership`.
+        var isAlone = false
+        /// For a cache without an index; nil if the folder is to be listed first.
+        var names: NameTable?
         /// A listing of the folder that has not ended may lack records.
         var isListingOutdated = false
 
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && (examinations.isEmpty || examinations[key] == nil)
-                && (shared.isEmpty || !shared.contains(key))
+                && (shared.isEmpty || shared[key] == nil)
         }
 
         mutating func noteEarly(_ use: IndexUse) {
@@ -32,7 +36,8 @@ final class Catalog: Sendable {
 
         mutating func distrust() {
             isListingOutdated = true
-            if case .owner(let lock, .some) = state { state = .owner(lock, folder: nil) }
+            names = nil
+            state = state.after(.distrust)
         }
     }
 
@@ -51,13 +56,21 @@ final class Catalog: Sendable {
 
     var state: DiskState { contents.withLock { $0.state } }
 
-    /// Returns the state before: the lock of a directory is released outside this one. A closed one stays closed.
-    func enter(_ state: DiskState) -> DiskState {
+    /// Returns the state before: the lock of a directory is released outside this one.
+    func move(_ step: DiskState.Step) -> DiskState {
         contents.withLock { contents in
-            defer { if !contents.state.isClosed { contents.state = state } }
+            defer { contents.state = contents.state.after(step) }
             return contents.state
         }
     }
+
+    var isAlone: Bool {
+        get { contents.withLock { $0.isAlone } }
+        set { contents.withLock { $0.isAlone = newValue } }
+    }
+
+    /// Whether nobody else changes the records, and the index knows them all.
+    var isAloneAndCurrent: Bool { contents.withLock { $0.isAlone && $0.state.isCurrent } }
 
     /// The index may lack records, or be about another folder: the owner lists the folder again, and slots are probed
     /// until then.
@@ -74,7 +87,8 @@ final class Catalog: Sendable {
         contents.withLock { contents in
             contents.index = index
             if contents.isListingOutdated { return false }
-            contents.state = .owner(lock, folder: folder)
+            contents.state = contents.state.after(.list(lock, folder))
+            guard contents.state.isCurrent else { return false }
             contents.index.note(contents.earlyUses)
             // A record that was written during the listing gets its row, and its place in the order, when its key is
             // examined.
@@ -206,26 +220,85 @@ final class Catalog: Sendable {
     /// The keys of a resource whose rows are not certain.
     func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {
         contents.withLock { contents in
-            Set(contents.examinations.keys).union(contents.shared).filter { $0.resource == resource }
+            Set(contents.examinations.keys).union(contents.shared.keys).filter { $0.resource == resource }
         }
     }
 
-    func noteShared(_ key: KeyName) {
+    /// A guest begins to write a record of a key.
+    func beginSharing(_ key: KeyName) {
         contents.withLock { contents in
             if contents.shared.count >= Self.keyLimit {
-                contents.shared = []
+                contents.shared = [:]
                 contents.distrust()
             }
-            contents.shared.insert(key)
+            contents.shared[key, default: 0] += 1
         }
     }
 
-    var sharedKeys: Set<KeyName> { contents.withLock { $0.shared } }
+    /// A guest has written it. The files are examined now, and the index knows them again.
+    func endSharing(_ key: KeyName) {
+        contents.withLock { contents in
+            guard let count = contents.shared[key] else { return }
+            contents.shared[key] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// No guest is there any more. What one was writing when its process died is examined.
+    func endSharing() {
+        let keys = contents.withLock { contents in
+            defer { contents.shared = [:] }
+            return contents.shared.keys
+        }
+        for key in keys { requestExamination(of: key) }
+    }
+
+    // MARK: Other caches
+
+    /// Another cache told a change: the index may not agree with the files of a key, or of all.
+    func note(_ change: DirectoryChange) {
+        let isOwner = state.isOwner
+        switch change {
+        case .storing(let key):
+            if isOwner { beginSharing(key) }
+        case .stored(let key):
+            if isOwner { requestExamination(of: key) }
+            addName(key)
+            endSharing(key)
+        case .removed(let key):
+            if isOwner { requestExamination(of: key) }
+        case .removedResource(let resource):
+            for row in read({ $0.rows(ofResource: resource) }) { requestExamination(of: row.key) }
+        case .removedAll: distrust()
+        case .noticed: break
+        }
+    }
+
+    // MARK: Without an index
+
+    func names(ofResource resource: UInt64) -> Set<KeyName>? {
+        contents.withLock { $0.names?.keys(ofResource: resource) }
+    }
+
+    /// Before the folder is listed: what others tell meanwhile is added.
+    func beginNames() { contents.withLock { $0.names = NameTable() } }
+
+    func fillNames(_ keys: [KeyName]) { contents.withLock { $0.names?.fill(keys) } }
+
+    func dropNames() { contents.withLock { $0.names = nil } }
+
+    func addName(_ key: KeyName) {
+        contents.withLock { contents in
+            if contents.names?.add(key) == false { contents.names = nil }
+        }
+    }
+
+    var sharedKeys: Set<KeyName> { contents.withLock { Set($0.shared.keys) } }
 
     /// No fact about the records holds any more.
     func forget() {
         contents.withLock { contents in
             contents.index = DiskIndex()
+            contents.names = nil
             contents.examinations = [:]
         }
     }

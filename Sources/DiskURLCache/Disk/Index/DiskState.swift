@@ -1,5 +1,5 @@
-/// The relation of a cache to its directory. `DiskStore.become` is the one function that changes it, and all other code
-/// asks it.
+/// The relation of a cache to its directory. `Catalog.move` is the one function that changes it, by one of the steps
+/// below, and all other code asks it.
 enum DiskState: Sendable {
     /// Ended: records are read and removed, none is written.
     case closed
@@ -14,8 +14,43 @@ enum DiskState: Sendable {
     ///   probed.
     case owner(OwnerLock, folder: FileIdentity?)
 
+    /// What happens to a cache. Each step says in `after` from which states it leads to which.
+    enum Step {
+        case close
+        case refuse(isReadable: Bool)
+        /// The directory can be used again.
+        case accept
+        /// The path leads to another directory, or the lock was given up.
+        case leave
+        case own(OwnerLock)
+        /// The index knows every record of the folder.
+        case list(OwnerLock, FileIdentity)
+        /// The owner has replaced the folder itself: what it knows of the records holds for the new one.
+        case replaceFolder(FileIdentity?)
+        /// The index may lack records.
+        case distrust
+    }
+
+    func after(_ step: Step) -> DiskState {
+        switch (self, step) {
+        case (.closed, _), (_, .close): .closed
+        case (_, .refuse(let isReadable)): .unusable(isReadable: isReadable)
+        case (.unusable, .accept), (_, .leave): .guest
+        case (.guest, .own(let lock)): .owner(lock, folder: nil)
+        case (.owner(let lock, nil), .list(let listed, let folder)) where lock === listed: .owner(lock, folder: folder)
+        case (.owner(let lock, .some), .replaceFolder(let folder)): .owner(lock, folder: folder)
+        case (.owner(let lock, _), .distrust): .owner(lock, folder: nil)
+        default: self
+        }
+    }
+
     var isOwner: Bool {
         if case .owner = self { true } else { false }
+    }
+
+    /// Whether no other process can own the directory.
+    var isCertainOwner: Bool {
+        if case .owner(let lock, _) = self { lock.isCertain } else { false }
     }
 
     var isCurrent: Bool {

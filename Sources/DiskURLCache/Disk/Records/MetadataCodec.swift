@@ -59,9 +59,16 @@ package enum MetadataCodec {
         writer.append(response.requestTime.timeIntervalSinceReferenceDate)
         writer.append(response.responseTime.timeIntervalSinceReferenceDate)
         writer.append(UInt32(clamping: response.fields.count))
-        var areSafe = true
-        response.fields.forEachField { name, value in
-            areSafe = areSafe && writer.append(name, where: isSafe) && writer.append(value, where: isSafe)
+        var length = 0
+        response.fields.forEachField { name, value in length += 8 + name.utf8.count + value.utf8.count }
+        // Too much in any case.
+        guard length <= maximumLength else { return false }
+        let areSafe = writer.append(length) { cursor in
+            var areSafe = true
+            response.fields.forEachField { name, value in
+                areSafe = areSafe && cursor.append(name, where: isSafe) && cursor.append(value, where: isSafe)
+            }
+            return areSafe
         }
         guard areSafe else { return false }
         writer.append(UInt8(response.vary.matchesNothing ? 1 : 0))

@@ -19,6 +19,7 @@ struct RecordFiles: Sendable {
     /// the key is examined afterwards.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         guard catalog.state.isCurrent else {
+            if row != nil { catalog.addName(name.key) }
             if let row { catalog.noteEarly(IndexUse(key: name.key, time: time, seconds: row.accessedAt)) }
             if catalog.state.isOwner { catalog.requestExamination(of: name.key) }
             return
@@ -59,11 +60,9 @@ struct RecordFiles: Sendable {
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
         guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
-        // Only now: the older record is the one to serve until the new one is whole. The files decide: another process
-        // may have written a later response of the variant, or another variant, into that slot, and the row does not
-        // say so yet.
+        // Only now: the older record is the one to serve until the new one is whole.
         let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
-        return examine(key, &events, slots: slots, written: row.slot).contains { $0.slot == row.slot }
+        return settle(row.name, among: slots, &events)
     }
 
     private func freeSlot(
@@ -82,12 +81,19 @@ struct RecordFiles: Sendable {
 
     // MARK: Updating
 
-    /// Gives the record with this sequence number a new tail; its body stays. False if that very record is not there
-    /// any more.
+    enum Update {
+        case appended
+        /// The record was written again, in a different slot.
+        case rewritten
+        /// That very record is not there any more.
+        case notFound
+    }
+
+    /// Gives the record with this sequence number a new tail; its body stays.
     func update(
         _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
         _ events: inout [DiskEvent]
-    ) -> Bool {
+    ) -> Update {
         for row in rows(of: key.name, &events) where !row.isPartial {
             do throws(Errno) {
                 let update = try writer.append(
@@ -96,21 +102,21 @@ struct RecordFiles: Sendable {
                 switch update {
                 case .appended(let footer, let status):
                     note(row.name, IndexRow(footer, status, accessedAt: clock.now().recordSeconds), usedAt: usedAt)
-                    return true
+                    return .appended
                 case .notFound: break
                 case .mustRewrite:
-                    if try rewrite(row.name, metadata, key, sequence, usedAt, &events) { return true }
+                    if try rewrite(row.name, metadata, key, sequence, usedAt, &events) { return .rewritten }
                 case .notRepresentable:
                     // The old tail is out of date, and the new one cannot be written.
                     removeForGood(row.name, &events)
                     events.append(.notUpdated(key: row.key, .malformed))
-                    return true
+                    return .appended
                 }
             } catch {
                 events.append(.notUpdated(key: row.key, .diskFailed(errno: error.code)))
             }
         }
-        return false
+        return .notFound
     }
 
     /// Writes the record again in a different slot.
@@ -132,24 +138,43 @@ struct RecordFiles: Sendable {
     // MARK: Removing
 
     /// Removes those records of a key, and of keys that share its name, that `isRemoved` names.
-    func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true }) {
-        for row in rows(of: key.name, &events) where isRemoved(row) { removeForGood(row.name, &events) }
+    func remove(_ key: KeyName, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true }) {
+        for row in rows(of: key, &events) where isRemoved(row) { removeForGood(row.name, &events) }
     }
 
-    /// Removes the records of all keys of a resource. Without an index the folder is listed for it.
+    /// Removes what guests wrote of keys that they have announced. The index does not know of it.
+    func removeAnnounced(_ keys: Set<KeyName>, _ events: inout [DiskEvent]) {
+        for row in keys.flatMap({ examine($0, &events) }) { removeForGood(row.name, &events) }
+    }
+
+    /// Removes the records of all keys of a resource. Without an index the folder is listed for it once.
     func remove(resource: UInt64, _ events: inout [DiskEvent]) {
+        guard catalog.state.isCurrent else {
+            for key in names(ofResource: resource) {
+                let names = (0..<RecordName.slots).map { RecordName(key: key, slot: $0) }
+                for name in names where status(of: name) != nil { removeForGood(name, &events) }
+            }
+            return
+        }
         for key in catalog.uncertainKeys(ofResource: resource) { examine(key, &events) }
-        var names: [RecordName] = []
-        if catalog.state.isCurrent {
-            names = catalog.read { $0.rows(ofResource: resource).map(\.name) }
-        } else {
-            try? files.list(paths.records) { text in
-                if let name = RecordName(text), name.key.resource == resource { names.append(name) }
+        for row in catalog.read({ $0.rows(ofResource: resource) }) { removeForGood(row.name, &events) }
+    }
+
+    private func names(ofResource resource: UInt64) -> Set<KeyName> {
+        if let known = catalog.names(ofResource: resource) { return known }
+        catalog.beginNames()
+        var all: Set<KeyName> = []
+        do throws(Errno) {
+            try files.list(paths.records) { text in
+                if let name = RecordName(text) { all.insert(name.key) }
                 return true
             }
-            names.removeAll { status(of: $0) == nil }
+            catalog.fillNames(Array(all))
+        } catch {
+            // What could be listed counts, for this time.
+            catalog.dropNames()
         }
-        for name in names { removeForGood(name, &events) }
+        return all.filter { $0.resource == resource }
     }
 
     /// Removes a record. Where its file cannot be unlinked, it is emptied: an empty file is a miss, too.
@@ -202,25 +227,45 @@ struct RecordFiles: Sendable {
 
     // MARK: Examining
 
+    /// The records of some slots of a key as their files are, and the rows that follow.
+    private struct Found {
+        var rows: [IndexRow] = []
+        var records: [LoadedRecord] = []
+    }
+
     /// The one repair: makes rows and files of a key agree, whatever went wrong between them. Torn and damaged records
-    /// go, of two records of one variant the older one goes, and the rows become what the files say.
+    /// are removed, of two records of one variant the older one is removed, and the rows become what the files say.
     ///
-    /// - Parameters:
-    ///   - verifyingBodies: whether each body is read, too.
-    ///   - slots: one bit for each slot to be examined. The rows of the other slots hold.
-    ///   - written: the slot of a record that replaces those of its variant that are not newer.
+    /// - Parameter verifyingBodies: whether each body is read, too.
     /// - Returns: the rows, also if there is no index.
     @discardableResult
-    func examine(
-        _ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false, slots: UInt8 = .max,
-        written: UInt8? = nil
-    ) -> [IndexRow] {
+    func examine(_ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false) -> [IndexRow] {
         let isCurrent = catalog.state.isCurrent
         // Before the files are read: what changes from now on is examined again.
-        if isCurrent, slots == .max { catalog.examinationEnded(of: key) }
+        if isCurrent { catalog.examinationEnded(of: key) }
+        var found = read(key, .max, &events, verifyingBodies: verifyingBodies)
+        removeReplaced(in: &found, writtenNow: nil, &events)
+        return isCurrent ? catalog.replaceRows(of: key, by: found.rows) : found.rows
+    }
+
+    /// Removes the records that a record replaces which was just written. The files decide, not the rows: another
+    /// process may have written into the slot of a row.
+    /// - Parameter slots: one bit for each slot in which such a record may be.
+    /// - Returns: false if another process has stored a later response of the variant, which stays.
+    private func settle(_ written: RecordName, among slots: UInt8, _ events: inout [DiskEvent]) -> Bool {
+        let others = catalog.read { $0.rows(of: written.key) }.filter { slots & 1 << $0.slot == 0 }
+        var found = read(written.key, slots, &events, verifyingBodies: false)
+        removeReplaced(in: &found, writtenNow: written.slot, &events)
+        if catalog.state.isCurrent { _ = catalog.replaceRows(of: written.key, by: others + found.rows) }
+        return found.rows.contains { $0.slot == written.slot }
+    }
+
+    /// Reads the heads of the records in some slots. Removes damaged ones.
+    private func read(
+        _ key: KeyName, _ slots: UInt8, _ events: inout [DiskEvent], verifyingBodies: Bool
+    ) -> Found {
+        var found = Found()
         let known = catalog.read { $0.rows(of: key) }
-        var rows = known.filter { slots & 1 << $0.slot == 0 }
-        var records: [RecordFooter] = []
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
@@ -228,36 +273,38 @@ struct RecordFiles: Sendable {
             if case .damaged = reading { reading = removeIfDamaged(name, &events) }
             switch reading {
             case .record(let record):
-                records.append(record.footer)
-                rows.append(
-                    IndexRow(
-                        record.footer, record.status, accessedAt: old?.accessedAt ?? record.status.modifiedSeconds))
+                found.records.append(record)
+                let accessedAt = old?.accessedAt ?? record.status.modifiedSeconds
+                found.rows.append(IndexRow(record.footer, record.status, accessedAt: accessedAt))
             case .foreign:
                 // A record moved here or of another version is counted, and leaves by eviction; anything else is not
                 // ours.
-                if let status = status(of: name) { rows.append(IndexRow(name, status)) }
+                if let status = status(of: name) { found.rows.append(IndexRow(name, status)) }
             case .unreadable, .damaged:
                 // There, but not to be read now: a row makes lookups try again.
-                if let row = old ?? status(of: name).map({ IndexRow(name, $0) }) { rows.append(row) }
+                if let row = old ?? status(of: name).map({ IndexRow(name, $0) }) { found.rows.append(row) }
             case .missing: break
             }
         }
+        return found
+    }
+
+    /// Of several records of one variant the newest one stays.
+    private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
         let latest = EntrySequence.number(at: clock.now() + 60)
-        for record in records {
-            // A record from the future is the older one: the clock was set back since.
-            // A pin gives a record a larger number, and makes the response no newer.
-            func rank(_ record: RecordFooter) -> (Int, UInt32, UInt64, Int) {
-                let isWritten = record.name.slot == written
-                let isFromFuture = record.sequence > latest && !isWritten
-                return (isFromFuture ? 0 : 1, record.storedAt, record.sequence, isWritten ? 1 : 0)
-            }
-            let isOld = records.contains {
-                $0.varyHash == record.varyHash && $0.digest == record.digest && rank($0) > rank(record)
-            }
-            if isOld, unlink(record.name, &events) { rows.removeAll { $0.slot == record.name.slot } }
+        func rank(_ footer: RecordFooter) -> RecordRank {
+            let isWrittenNow = footer.name.slot == slot
+            return RecordRank(
+                isFromFuture: footer.sequence > latest && !isWrittenNow, storedAt: footer.storedAt,
+                sequence: footer.sequence, isWrittenNow: isWrittenNow)
         }
-        guard isCurrent else { return rows }
-        return catalog.replaceRows(of: key, by: rows)
+        for record in found.records {
+            let isReplaced = found.records.contains {
+                $0.isOfSameVariant(as: record) && rank(record.footer) < rank($0.footer)
+            }
+            guard isReplaced, unlink(record.footer.name, &events) else { continue }
+            found.rows.removeAll { $0.slot == record.footer.name.slot }
+        }
     }
 
     /// Removes a record that proves damaged when read again with no writer at work; gives what it then is. A record

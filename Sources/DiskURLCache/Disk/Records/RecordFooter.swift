@@ -4,8 +4,10 @@
 /// It repeats what the index holds of the record, so that the index can be made again from the files.
 package struct RecordFooter: Sendable, Hashable {
     var name: RecordName
-    /// SHA-256 of the key: proves whose record this is.
+    /// SHA-256 of the key: proves whose record this is. Zero if `isOfURL`.
     package var digest: KeyDigest
+    /// The key is the URL in the metadata, which proves whose record this is.
+    var isOfURL = false
     package var isPinned: Bool
     package var sequence: UInt64
     var hostHash: UInt32
@@ -40,7 +42,7 @@ package struct RecordFooter: Sendable, Hashable {
         append(Self.magic)
         append(Self.version)
         append(name.slot)
-        append(UInt8(isPinned ? 1 : 0))
+        append(UInt8(isPinned ? 1 : 0) | UInt8(isOfURL ? 2 : 0))
         append(name.key.resource.bigEndian)
         append(name.key.low.bigEndian)
         for word in 0..<4 { append(digest.words[word].bigEndian) }
@@ -75,13 +77,13 @@ package struct RecordFooter: Sendable, Hashable {
             let tags = reader.number(UInt32.self), let storedAt = reader.number(UInt32.self),
             let varyHash = reader.number(UInt64.self), let metadataLength = reader.number(UInt64.self),
             let bodyLength = reader.number(UInt64.self), let bodyChecksum = reader.number(UInt64.self),
-            metadataLength <= UInt64(MetadataCodec.maximumLength), bodyLength <= UInt64(Int.max >> 1), flags <= 1
+            metadataLength <= UInt64(MetadataCodec.maximumLength), bodyLength <= UInt64(Int.max >> 1), flags <= 3
         else { return .damaged }
         return .footer(
             RecordFooter(
                 name: RecordName(key: KeyName(resource: resource.bigEndian, low: low.bigEndian), slot: slot),
-                digest: digest,
-                isPinned: flags & 1 != 0, sequence: sequence, hostHash: hostHash,
+                digest: digest, isOfURL: flags & 2 != 0, isPinned: flags & 1 != 0, sequence: sequence,
+                hostHash: hostHash,
                 tagFilter: TagFilter(bits: tags), storedAt: storedAt, varyHash: varyHash,
                 metadataLength: Int(metadataLength), bodyLength: Int(bodyLength), bodyChecksum: bodyChecksum))
     }
@@ -101,6 +103,7 @@ package struct RecordFooter: Sendable, Hashable {
 extension DiskKey {
     /// The key of the record with this footer.
     package init(_ footer: RecordFooter) {
-        self.init(name: footer.name.key, digest: footer.digest, hostHash: footer.hostHash)
+        self.init(
+            name: footer.name.key, digest: footer.digest, hostHash: footer.hostHash, isItsURL: footer.isOfURL)
     }
 }

@@ -11,6 +11,12 @@ package struct LoadedRecord: Sendable {
     var opening: OpenBody?
     var status: FileStatus
 
+    /// Different keys may share a name.
+    func isOfSameVariant(as other: LoadedRecord) -> Bool {
+        guard footer.varyHash == other.footer.varyHash, footer.isOfURL == other.footer.isOfURL else { return false }
+        return footer.isOfURL ? metadata.url == other.metadata.url : footer.digest == other.footer.digest
+    }
+
     var entry: StoredEntry? { body.map { StoredEntry(metadata: metadata, body: $0) } }
 }
 

@@ -26,7 +26,8 @@ package struct PreparedRecord: Sendable {
         else { return nil }
         self.body = body
         footer = RecordFooter(
-            name: RecordName(key: key.name, slot: 0), digest: key.digest, isPinned: metadata.isPinned,
+            name: RecordName(key: key.name, slot: 0), digest: key.digest, isOfURL: key.isItsURL,
+            isPinned: metadata.isPinned,
             sequence: metadata.sequence, hostHash: key.hostHash,
             tagFilter: TagFilter(metadata.tags), storedAt: metadata.storedAt.recordSeconds,
             varyHash: metadata.varyHash, metadataLength: tail.count, bodyLength: sum.length, bodyChecksum: sum.checksum)
@@ -56,6 +57,8 @@ struct RecordWriter: Sendable {
     /// False while the process may be suspended. A record that is unlocked and unfinished may look torn to another
     /// process, which removes it: a miss.
     let mayLock: @Sendable () -> Bool
+    /// Whether no other cache is there that would see an unfinished record.
+    let isAlone: @Sendable () -> Bool
 
     // MARK: Creating
 
@@ -88,7 +91,7 @@ struct RecordWriter: Sendable {
         defer { if isOpen { files.closeQuietly(slot) } }
         // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file,
         // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
-        if mayLock(), (try? files.lockFile(slot)) == false { throw Errno(EEXIST) }
+        if !isAlone(), mayLock(), (try? files.lockFile(slot)) == false { throw Errno(EEXIST) }
         do throws(Errno) {
             let status = try write(slot)
             // One that looked at it before it was locked has removed it. The name may be another file's by now.
@@ -132,7 +135,9 @@ struct RecordWriter: Sendable {
             let opened = try paths.withRecord(name) { path throws(Errno) in
                 OpenFile(try files.openFile(path, O_RDWR | O_APPEND), files)
             }
-            guard mayLock(), try files.lockFile(opened.file) else { return .mustRewrite }
+            if !isAlone() {
+                guard mayLock(), try files.lockFile(opened.file) else { return .mustRewrite }
+            }
             // Read under the lock: from here on the file does not change.
             let reader = RecordReader(files: files, paths: paths, owner: .process)
             guard case .record(let record) = try? reader.read(opened, name, .tail, limit: limit),
@@ -159,7 +164,9 @@ struct RecordWriter: Sendable {
         else { return .mustRewrite }
         do throws(Errno) {
             try next.withTail { tail throws(Errno) in try files.writeFully(opened.file, tail) }
-            return .appended(next.footer, try files.status(opened.file))
+            let status = try files.status(opened.file)
+            // Another cache has removed it meanwhile.
+            return status.links > 0 ? .appended(next.footer, status) : .notFound
         } catch {
             // The part that was written is cut off, and the record is as before.
             try? files.truncate(opened.file, record.status.size)

@@ -1,6 +1,9 @@
 /// A change that a cache made in a directory: one row of the file `changes`, for the other caches on that directory.
 package enum DirectoryChange: Sendable, Hashable {
-    /// The records of a key are other ones. The row comes after the change.
+    /// The records of a key are about to change, or have begun to. From this row on the owner looks at the files of
+    /// that key, not at its index.
+    case storing(KeyName)
+    /// The records of a key have changed. The row comes after the change.
     case stored(KeyName)
     /// The records of a key are removed. One row comes before the removal, and one after it.
     case removed(KeyName)
@@ -8,24 +11,34 @@ package enum DirectoryChange: Sendable, Hashable {
     case removedResource(UInt64)
     /// Every record may be removed.
     case removedAll
+    /// The owner knows of the file: it tells each removal from now on.
+    case noticed
 
-    var isRemoval: Bool { if case .stored = self { false } else { true } }
-
-    /// The resource whose records changed; nil for all.
-    var resource: UInt64? {
+    var isRemoval: Bool {
         switch self {
-        case .stored(let name), .removed(let name): name.resource
-        case .removedResource(let resource): resource
-        case .removedAll: nil
+        case .removed, .removedResource, .removedAll: true
+        case .storing, .stored, .noticed: false
         }
     }
+
+    /// The key whose records changed, or are about to; nil for a change that is not of one key.
+    var key: KeyName? {
+        switch self {
+        case .storing(let name), .stored(let name), .removed(let name): name
+        case .removedResource, .removedAll, .noticed: nil
+        }
+    }
+
+    /// The resource whose records changed; nil for all.
+    var resource: UInt64? { if case .removedResource(let resource) = self { resource } else { key?.resource } }
 
     /// Whether records of a key changed.
     package func concerns(_ key: KeyName) -> Bool {
         switch self {
-        case .stored(let name), .removed(let name): name == key
+        case .storing(let name), .stored(let name), .removed(let name): name == key
         case .removedResource(let resource): key.resource == resource
         case .removedAll: true
+        case .noticed: false
         }
     }
 }
@@ -42,6 +55,8 @@ extension DirectoryChange {
             case .removed(let name): (name.resource, name.low, 2)
             case .removedResource(let resource): (resource, 0, 3)
             case .removedAll: (0, 0, 4)
+            case .storing(let name): (name.resource, name.low, 5)
+            case .noticed: (0, 0, 6)
             }
         var row = ByteWriter(capacity: Self.rowLength)
         row.append(resource.bigEndian)
@@ -66,6 +81,8 @@ extension DirectoryChange {
         case 2: change = .removed(KeyName(resource: resource, low: low))
         case 3: change = .removedResource(resource)
         case 4: change = .removedAll
+        case 5: change = .storing(KeyName(resource: resource, low: low))
+        case 6: change = .noticed
         default: return nil
         }
         return (change, mark & ~0xFF)

@@ -11,12 +11,17 @@ final class OwnerLock: Sendable {
     private let opened: Mutex<(lock: Int32, directory: OpenFile)?>
     private let directory: FileIdentity
     private let process = getpid()
+    /// False on a file system without locks: then other processes may believe that they own the directory, too.
+    let isCertain: Bool
 
     /// Directories that a cache of this process owns.
     private static let registry = Mutex<Set<FileIdentity>>([])
 
-    private init(_ files: any FileSystem, _ lock: Int32, _ opened: OpenFile, _ directory: FileIdentity) {
+    private init(
+        _ files: any FileSystem, _ lock: Int32, _ opened: OpenFile, _ directory: FileIdentity, isCertain: Bool
+    ) {
         self.files = files
+        self.isCertain = isCertain
         self.opened = Mutex((lock, opened))
         self.directory = directory
     }
@@ -26,19 +31,21 @@ final class OwnerLock: Sendable {
         guard registry.withLock({ $0.insert(directory).inserted }) else { return nil }
         if let file = try? files.openFile(paths.directory + "/.", O_RDONLY | O_DIRECTORY) {
             let opened = OpenFile(file, files)
-            if let lock = lockedFile(files, paths) { return OwnerLock(files, lock, opened, directory) }
+            if let (lock, isCertain) = lockedFile(files, paths) {
+                return OwnerLock(files, lock, opened, directory, isCertain: isCertain)
+            }
         }
         giveUp(directory)
         return nil
     }
 
-    private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> Int32? {
+    private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> (file: Int32, isCertain: Bool)? {
         guard let file = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file else { return nil }
         do throws(Errno) {
-            if try files.lockProcess(file) { return file }
+            if try files.lockProcess(file) { return (file, true) }
         } catch {
             // A file system without locks: then the registry alone decides.
-            if error.isWithoutLocks { return file }
+            if error.isWithoutLocks { return (file, false) }
         }
         files.closeQuietly(file)
         return nil

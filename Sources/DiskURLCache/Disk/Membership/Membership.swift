@@ -1,0 +1,307 @@
+import Foundation
+
+/// Whether other caches use the directory, and what they tell: the one place that knows of other processes. Which cache
+/// owns the directory is in `DiskState`, beside the index that it keeps.
+///
+/// The file `changes` exists only while there are others. A cache that does not own the directory makes the file, and
+/// holds it by a shared lock, before its first lookup. The owner deletes it in a pass when nobody holds it. So an owner
+/// is alone when nothing has that name, which is one system call: before each store and removal, and once a second for
+/// lookups. Alone it tells nothing, locks no record, and trusts its index.
+///
+/// When the file appears, the owner reads it from its first row on, and tells that it has noticed it, or that every
+/// record may be removed, if it removed one that nobody was told of. From then on the order of the steps does it, and
+/// no cache waits for another: a remover appends a row, removes, and appends the row again. A writer writes its record,
+/// and then reads the rows. So either the writer reads the remover's first row, and removes its own record; or the
+/// record was whole before that row, and the remover finds it. A reader that read a record before the removal finds the
+/// second row after it. `Concurrency.md` has each order of a cache that appears.
+final class Membership: Sendable {
+    /// What this cache has become when it comes to the directory.
+    enum Role {
+        /// - Parameter isFirst: this cache made the directory: nobody removed anything there before.
+        case owner(isFirst: Bool)
+        case guest
+        /// There is no directory, or it cannot be used.
+        case none
+    }
+
+    private enum Presence {
+        /// Not come yet, left, or not able to come: nothing is known of the others.
+        case outside
+        /// The owner, who found nobody else at its last look.
+        case alone
+        /// The file is open. A guest holds it.
+        case among(ChangeFile)
+    }
+
+    private struct State {
+        var presence = Presence.outside
+        /// Removals that have begun and not ended.
+        var removals = 0
+        /// Something was removed since the last look that found nobody, or was being removed then: a cache that comes
+        /// may have read it before, and was not told.
+        var hasUntoldRemovals = false
+        var hasCome = false
+        /// Why this cache could not come; 0 if the system did not say.
+        var failure: Int32 = 0
+        /// Memory may hold responses of a time of which this cache does not know every removal.
+        var mayHaveMissed = false
+    }
+
+    private let place: ChangeFile.Place
+    /// Held while rows are read and applied, so that a caller that comes meanwhile finds them applied. `DiskStore.io`
+    /// may be taken while it is held, never the other way round.
+    private let state = Mutex(State())
+
+    /// - Parameter isHeld: see `ChangeFile.Place.isHeld`.
+    init(_ files: any FileSystem, _ paths: DiskPaths, capacity: Int, isHeld: Bool) {
+        place = ChangeFile.Place(
+            files: files, paths: paths, limit: ChangeFile.limit(capacity: capacity), isHeld: isHeld)
+    }
+
+    // MARK: Looking
+
+    /// Applies what other caches told. One system call when there is nothing new.
+    /// - Parameter mayMake: whether the directory is made if it is not there.
+    /// - Returns: events to be told without a lock.
+    func look(for store: DiskStore, mayMake: Bool) -> [DiskEvent] {
+        state.withLock { state in
+            var events: [DiskEvent] = []
+            look(&state, store, mayMake, &events)
+            return events
+        }
+    }
+
+    private func look(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
+        switch state.presence {
+        case .outside: come(&state, store, mayMake, &events)
+        case .alone:
+            // The directory was left meanwhile.
+            guard store.isOwner else { return come(&state, store, mayMake, &events) }
+            do throws(Errno) {
+                _ = try place.files.status(at: place.paths.changesBytes)
+                appear(&state, store, isNew: false, &events)
+            } catch {
+                // A cache that comes from now on finds nothing that was removed before.
+                if error.isMissing, state.removals == 0 { state.hasUntoldRemovals = false }
+            }
+        case .among(var file):
+            do throws(Errno) {
+                guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
+                guard size != file.offset else { return }
+                let changes = file.read(to: size)
+                move(&state, to: .among(file), store)
+                store.heed(changes ?? [.removedAll])
+            } catch {
+                // A directory that cannot be searched now says nothing.
+            }
+        }
+    }
+
+    // MARK: Coming and going
+
+    /// The one function that changes whether there are others.
+    private func move(_ state: inout State, to presence: Presence, _ store: DiskStore) {
+        state.presence = presence
+        if case .outside = presence { store.catalog.dropNames() } else { state.mayHaveMissed = true }
+        if case .alone = presence { store.catalog.isAlone = true } else { store.catalog.isAlone = false }
+    }
+
+    /// Comes to the directory, as its owner or as a guest. What happened before, nobody told.
+    private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
+        let mayHaveMissed = state.mayHaveMissed
+        move(&state, to: .outside, store)
+        let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &events)
+        state.hasCome = true
+        switch role {
+        case .none:
+            state.failure = 0
+            return
+        case .owner(let isFirst):
+            let isThere = (try? place.files.status(at: place.paths.changesBytes)) != nil
+            if isThere || !place.isHeld || !store.catalog.state.isCertainOwner {
+                appear(&state, store, isNew: true, &events)
+            } else {
+                move(&state, to: .alone, store)
+                if isFirst { return }
+            }
+        case .guest:
+            do throws(Errno) {
+                move(&state, to: .among(try ChangeFile.open(place, holds: true)), store)
+            } catch {
+                state.failure = error.code
+                // Where nothing can be made, nothing can be removed either. Otherwise the owner, if there is one, does
+                // not know of this cache.
+                let isUnchanging = error.isNotPermitted || error.code == EROFS
+                let isOwned = (try? place.files.status(at: place.paths.lock)) != nil
+                if !isUnchanging, isOwned { store.heed([.removedAll]) }
+                return
+            }
+        }
+        if mayHaveMissed { store.heed([.removedAll]) }
+    }
+
+    /// The owner finds that there are others.
+    /// - Parameter isNew: it owns the directory since this moment. The owner before may have died before it noticed the
+    ///   file, and with it what it would have told.
+    private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
+        guard var file = try? ChangeFile.open(place, holds: false) else {
+            // Something that is no file of a cache has the name: others may be there, and are not heard.
+            move(&state, to: .outside, store)
+            return store.heed([.removedAll])
+        }
+        let hasUntoldRemovals = state.hasUntoldRemovals
+        let mayAllBeRemoved = hasUntoldRemovals || isNew && place.isHeld && !file.isNoticed
+        // First the row: a guest that writes from now on reads it.
+        _ = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
+        let changes = file.readAll() ?? [.removedAll]
+        move(&state, to: .among(file), store)
+        if hasUntoldRemovals {
+            // A guest may have stored again what it had read before it was removed.
+            store.withIO(&events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
+            tell(.removedAll, &state, store, &events)
+        }
+        if mayAllBeRemoved { tell(.noticed, &state, store, &events) }
+        state.hasUntoldRemovals = state.removals > 0
+        store.heed(changes)
+    }
+
+    /// For a guest that became the owner: it has to know which records guests were writing before.
+    func becameOwner(_ store: DiskStore) -> [DiskEvent] {
+        state.withLock { state in
+            guard case .among(var file) = state.presence else { return [] }
+            var events: [DiskEvent] = []
+            let wasNoticed = !place.isHeld || file.isNoticed
+            let changes = file.readAll() ?? [.removedAll]
+            move(&state, to: .among(file), store)
+            // The owner before may have died before it noticed the file, and with it what it would have told.
+            if !wasNoticed {
+                tell(.removedAll, &state, store, &events)
+                tell(.noticed, &state, store, &events)
+            }
+            store.heed(changes + (wasNoticed ? [] : [.removedAll]))
+            return events
+        }
+    }
+
+    /// For the owner, in a pass: deletes the file when nobody else is there.
+    func endIfAlone(_ store: DiskStore) {
+        state.withLock { state in
+            guard case .among(let file) = state.presence, store.catalog.state.isCertainOwner else { return }
+            guard file.deleteIfUnheld({ store.heed($0 ?? [.removedAll]) }) else { return }
+            move(&state, to: .alone, store)
+            state.hasUntoldRemovals = state.removals > 0
+            store.catalog.endSharing()
+        }
+    }
+
+    /// The cache ends: what it removed is told, and it holds nothing any more.
+    func leave(_ store: DiskStore) -> [DiskEvent] {
+        state.withLock { state in
+            var events: [DiskEvent] = []
+            if case .outside = state.presence { return [] }
+            look(&state, store, false, &events)
+            move(&state, to: .outside, store)
+            return events
+        }
+    }
+
+    // MARK: Telling
+
+    /// Tells a change to the others, if there are any.
+    func tell(_ change: DirectoryChange, for store: DiskStore) -> [DiskEvent] {
+        state.withLock { state in
+            var events: [DiskEvent] = []
+            tell(change, &state, store, &events)
+            return events
+        }
+    }
+
+    /// Before a guest changes a record of a key. Until the end of the change the owner looks at the files of that key.
+    /// - Returns: the system's error if the owner cannot be told: then nothing is written.
+    func beginStore(of key: KeyName, for store: DiskStore) -> (failure: Errno?, events: [DiskEvent]) {
+        if store.isOwner { return (nil, []) }
+        return state.withLock { state in
+            var events: [DiskEvent] = []
+            if case .among = state.presence {} else { look(&state, store, true, &events) }
+            guard tell(.storing(key), &state, store, &events) else { return (Errno(ENOSPC), events) }
+            if case .among = state.presence { return (nil, events) }
+            return (store.isOwner ? nil : Errno(state.failure), events)
+        }
+    }
+
+    /// After a record was changed: others drop what they have in memory of its key, and know that it has records. This
+    /// cache reads what was removed meanwhile.
+    func endStore(of key: KeyName, for store: DiskStore) -> [DiskEvent] {
+        state.withLock { state in
+            var events: [DiskEvent] = []
+            if case .among = state.presence {} else { look(&state, store, true, &events) }
+            tell(.stored(key), &state, store, &events)
+            return events
+        }
+    }
+
+    /// The first row of a removal. A writer that does not read it has a record that is found now. So the rows of
+    /// guests, which say where their records are, are read after it.
+    func beginRemoval(_ change: DirectoryChange, for store: DiskStore) -> [DiskEvent] {
+        state.withLock { state in
+            var events: [DiskEvent] = []
+            state.removals += 1
+            if case .among = state.presence, change.isRemoval {
+                tell(change, &state, store, &events)
+            } else {
+                look(&state, store, true, &events)
+                if change.isRemoval { tell(change, &state, store, &events) }
+            }
+            if case .alone = state.presence { state.hasUntoldRemovals = true }
+            return events
+        }
+    }
+
+    /// The second row of a removal: a reader that read a record before it was gone drops it.
+    /// - Returns: also whether this cache is to look within a second, since it told nobody.
+    func endRemoval(_ change: DirectoryChange, for store: DiskStore) -> (isUntold: Bool, events: [DiskEvent]) {
+        state.withLock { state in
+            var events: [DiskEvent] = []
+            state.removals -= 1
+            tell(change, &state, store, &events)
+            guard case .alone = state.presence else { return (false, events) }
+            state.hasUntoldRemovals = true
+            return (true, events)
+        }
+    }
+
+    /// Appends a row, and applies what others appended. If a row cannot be appended, the others take every record for
+    /// removed.
+    /// - Returns: false if there are others, and nothing could be told.
+    @discardableResult
+    private func tell(
+        _ change: DirectoryChange, _ state: inout State, _ store: DiskStore, _ events: inout [DiskEvent]
+    ) -> Bool {
+        // Another cache may replace the file meanwhile, but not again and again.
+        for _ in 0..<8 {
+            guard case .among(var file) = state.presence else { return true }
+            do throws(Errno) {
+                if let size = try file.append(change) {
+                    let changes = size == file.offset ? [] : file.read(to: size)
+                    move(&state, to: .among(file), store)
+                    if file.isWorn(size) { replace(file, &state, store) }
+                    if changes != [] { store.heed(changes ?? [.removedAll]) }
+                    return true
+                }
+                come(&state, store, true, &events)
+            } catch {
+                return replace(file, &state, store)
+            }
+        }
+        return false
+    }
+
+    /// False if there is still the old file.
+    @discardableResult
+    private func replace(_ file: ChangeFile, _ state: inout State, _ store: DiskStore) -> Bool {
+        guard let (new, rest) = try? file.replaced() else { return false }
+        move(&state, to: .among(new), store)
+        if rest != [] { store.heed(rest ?? [.removedAll]) }
+        return true
+    }
+}

@@ -1,0 +1,21 @@
+/// Proves that a record of a name is the key's.
+package struct RecordProof {
+    /// Of the key; asked for only when there is a record that it has to prove.
+    let digest: () -> KeyDigest
+    /// Whether the key is a record's URL.
+    let isURL: (String) -> Bool
+
+    init(digest: @escaping () -> KeyDigest, isURL: @escaping (String) -> Bool = { _ in false }) {
+        self.digest = digest
+        self.isURL = isURL
+    }
+
+    package init(of key: RequestKey) {
+        self.init(digest: { key.digest }, isURL: { key.isURL($0) })
+    }
+
+    package func holds(for record: LoadedRecord) -> Bool {
+        if record.footer.isOfURL { return record.metadata.url.map(isURL) ?? false }
+        return record.footer.digest == digest()
+    }
+}

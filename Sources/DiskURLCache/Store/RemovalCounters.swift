@@ -1,0 +1,187 @@
+import Foundation
+
+/// Says whether something was removed since a moment: an answer that arrives after a removal, and was asked for before,
+/// is not stored (RFC 9111 §4.4).
+///
+/// Each removal, and each ticket of a load, has a number. A fixed table keeps for each resource the number of its last
+/// removal. Resources that share a place in it may keep an answer out that nobody removed, which is a miss later. No
+/// removal is forgotten.
+final class RemovalCounters: Sendable {
+    /// The removals of the resources of one place.
+    private struct Place {
+        /// The resource that was removed last, and when.
+        var resource: UInt64 = 0
+        var last: UInt64 = 0
+        /// The ticket of the load whose answer made the last removal, and the removal before that: the answer itself
+        /// may be stored.
+        var remover: UInt64 = 0
+        var before: UInt64 = 0
+        /// The last removal of the place's other resources.
+        var others: UInt64 = 0
+        /// When this process removed entries of the place, for some seconds.
+        var removedAt = Date.distantPast
+    }
+
+    /// A removal of many entries.
+    private struct Group {
+        let number: UInt64
+        let criteria: EntryCriteria
+        var removedAt = Date.distantPast
+    }
+
+    /// Guarded by the lock around it.
+    private struct State {
+        var number: UInt64 = 0
+        /// Made with the first removal.
+        var places: [Place] = []
+        /// The last removal of everything, or of a group that is not among `groups` any more.
+        var everything: UInt64 = 0
+        var everythingRemovedAt = Date.distantPast
+        var groups: [Group] = []
+        /// Removals that have not ended.
+        var groupsUnderWay: [Group] = []
+
+        mutating func next() -> UInt64 {
+            number += 1
+            return number
+        }
+    }
+
+    private static let placeCount = 2_048
+    private static let groupLimit = 16
+    /// Seconds in which another process that has written a record looks whether it was removed.
+    private static let patience = 2.0
+    private let state = Mutex(State(), isContended: true)
+
+    /// To be taken when the network is asked, or when a store begins.
+    func ticket(at now: Date) -> StoreTicket { StoreTicket(number: state.withLock { $0.next() }, askedAt: now) }
+
+    // MARK: Removals
+
+    /// The entries of a resource are removed, also those of others with its number.
+    /// - Parameters:
+    ///   - remover: the load whose answer removes them; nil if no answer does.
+    ///   - now: if this process removes them.
+    func note(resource: UInt64, by remover: StoreTicket? = nil, at now: Date = .distantPast) {
+        state.withLock { state in
+            let number = state.next()
+            change(resource, &state) { place in
+                if place.remover != remover?.number { place.before = place.last }
+                place.remover = remover?.number ?? 0
+                place.last = number
+                place.removedAt = max(place.removedAt, now)
+            }
+        }
+    }
+
+    /// An answer says that the entries of a resource are not to be stored: older answers are not stored either. What
+    /// was asked for later may be.
+    func note(resource: UInt64, asOf ticket: StoreTicket) {
+        state.withLock { state in
+            change(resource, &state) { place in
+                guard place.last < ticket.number else { return }
+                (place.remover, place.before, place.last) = (0, place.last, ticket.number)
+            }
+        }
+    }
+
+    private func change(_ resource: UInt64, _ state: inout State, _ change: (inout Place) -> Void) {
+        if state.places.isEmpty { state.places = Array(repeating: Place(), count: Self.placeCount) }
+        let index = Self.index(of: resource)
+        if state.places[index].resource != resource {
+            let old = state.places[index]
+            state.places[index] = Place(
+                resource: resource, others: max(old.last, old.others), removedAt: old.removedAt)
+        }
+        change(&state.places[index])
+    }
+
+    /// The entries that match are removed, which takes a while: none of them is to be changed until `end`.
+    /// - Returns: the number of the removal.
+    func begin(matching criteria: EntryCriteria, at now: Date) -> UInt64 {
+        state.withLock { state in
+            if state.groups.count == Self.groupLimit {
+                let oldest = state.groups.removeFirst()
+                state.everything = oldest.number
+                state.everythingRemovedAt = max(state.everythingRemovedAt, oldest.removedAt)
+            }
+            let group = Group(number: state.next(), criteria: criteria, removedAt: now)
+            state.groups.append(group)
+            state.groupsUnderWay.append(group)
+            return group.number
+        }
+    }
+
+    func end(_ number: UInt64) { state.withLock { $0.groupsUnderWay.removeAll { $0.number == number } } }
+
+    func isBeingRemoved(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
+        state.withLock { $0.groupsUnderWay.contains { $0.criteria.matches(key, metadata) } }
+    }
+
+    func noteEverything(at now: Date = .distantPast) {
+        state.withLock { state in
+            state.everything = state.next()
+            let times = state.groups.map(\.removedAt) + [state.everythingRemovedAt, now]
+            state.everythingRemovedAt = times.max() ?? now
+            state.groups = []
+        }
+    }
+
+    /// Another cache told of a removal.
+    func note(_ change: DirectoryChange) {
+        if let resource = change.resource { note(resource: resource) } else { noteEverything() }
+    }
+
+    // MARK: Questions
+
+    /// Whether an entry of a key was removed since its load asked.
+    func wasRemoved(_ key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Bool {
+        state.withLock { state in
+            let place = Self.place(of: key.resource, state)
+            if max(state.everything, place.others) > ticket.number { return true }
+            let last = place.remover == ticket.number ? place.before : place.last
+            if last > ticket.number { return true }
+            return state.groups.contains { $0.number > ticket.number && $0.criteria.matches(key, metadata) }
+        }
+    }
+
+    /// Whether a record that was found on disk is one that this process has removed: another process that was writing
+    /// it at that moment has not looked yet, and removes it soon.
+    /// - Parameter now: of the clock that gives responses their times.
+    func wasRemovedHere(_ key: RequestKey, _ metadata: EntryMetadata, now: Date) -> Bool {
+        let asked = metadata.http?.requestTime ?? metadata.storedAt
+        func isOlder(_ removedAt: Date) -> Bool {
+            asked < removedAt && abs(now.timeIntervalSince(removedAt)) < Self.patience
+        }
+        return state.withLock { state in
+            if isOlder(state.everythingRemovedAt) { return true }
+            if !state.places.isEmpty, isOlder(state.places[Self.index(of: key.resource)].removedAt) { return true }
+            return state.groups.contains { isOlder($0.removedAt) && $0.criteria.matches(key, metadata) }
+        }
+    }
+
+    /// The number of the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it
+    /// is a later one.
+    func last(concerning key: RequestKey) -> UInt64 {
+        state.withLock { state in
+            let place = Self.place(of: key.resource, state)
+            return max(max(place.last, place.others), max(state.everything, state.groups.last?.number ?? 0))
+        }
+    }
+
+    /// Of a resource that was not removed last in its place, the others' number holds.
+    private static func place(of resource: UInt64, _ state: State) -> Place {
+        guard !state.places.isEmpty else { return Place() }
+        let place = state.places[index(of: resource)]
+        return place.resource == resource ? place : Place(others: place.others)
+    }
+
+    private static func index(of resource: UInt64) -> Int { Int(resource % UInt64(placeCount)) }
+}
+
+/// Taken by a load when it asks the network, and kept until it stores the answer.
+package struct StoreTicket: Sendable {
+    /// Tickets and removals are numbered together, from 1 on.
+    let number: UInt64
+    let askedAt: Date
+}
