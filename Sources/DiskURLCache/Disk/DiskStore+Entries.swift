@@ -1,13 +1,13 @@
 import Foundation
 
-/// Lookups, stores and removals, on the caller's thread. A lookup reads the slots that the plan of the catalog names,
-/// without a lock as long as the plan holds. When a write returns, its file is complete; when a removal returns, the
-/// files are gone, even if the process dies next.
+/// Lookups, stores and removals, on the caller's thread. A lookup reads the slots that the catalog's plan names; it
+/// takes a lock only if it does not find what the plan said. When a write returns, its file is complete; when a removal
+/// returns, the files are removed, even if the process dies the next moment.
 extension DiskStore {
     // MARK: Lookups
 
-    /// All live variants of a key, the most recent first. A single small record is read whole at once, its body
-    /// verified. Counts as a use of the key.
+    /// All variants of a key that have not expired, the most recent first. Small records are read and verified as a
+    /// whole at once. This counts as a use of the key.
     package func variants(of key: RequestKey) -> [StoredVariant] {
         variants(named: key.name, RecordProof(of: key))
     }
@@ -20,14 +20,14 @@ extension DiskStore {
         return read(plan, name, proof).compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
     }
 
-    /// Whether a lookup would find something. Not a use.
+    /// Whether a lookup would find a record. This does not count as a use.
     package func contains(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let name = key.name
         return !read(catalog.plan(name, now: clock.now(), isUse: false), name, RecordProof(of: key)).isEmpty
     }
 
-    /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
+    /// False if a lookup would certainly find nothing: the index is complete and has no row with that name.
     package func mayContain(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
         return catalog.mayContain(key.name)
@@ -48,14 +48,15 @@ extension DiskStore {
 
     // MARK: Reading
 
-    /// The records of the key that the plan finds, one for each variant, the most recent first. Small bodies are read
-    /// with their metadata, also of several variants: a body that is read later may have been replaced by then.
+    /// The records of the key in the slots of the plan, one for each variant, the most recent first. Small bodies are
+    /// read together with the metadata, also if there are several variants, since a record may be replaced before its
+    /// body is read later.
     private func read(_ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof) -> [LoadedRecord] {
         if plan.slots == 0 { return [] }
         var records = plan.isExact ? readRows(plan, name, proof) : nil
         if records == nil {
-            // A record that replaces another one takes another slot: under the lock, none of this process moves past
-            // the reader.
+            // A replaced record's successor is in a different slot. Under the lock no store of this process can move a
+            // record while the slots are read.
             records = withIO { _ in probe(plan.isExact ? .max : plan.slots, plan, name, proof) }
         }
         guard let records, records.count > 1 else { return records ?? [] }
@@ -72,7 +73,7 @@ extension DiskStore {
                 case .record(let record) = reader.read(
                     RecordName(key: name, slot: slot), .lookup, limit: plan.limit)
             else { return nil }
-            // A different key may have this name.
+            // A record of a different key may have the same name.
             if proof.holds(for: record) { records.append(record) }
         }
         return records
@@ -94,7 +95,7 @@ extension DiskStore {
         return records
     }
 
-    /// Of two records of one variant, which a crash may leave, the more recent counts.
+    /// A crash may leave two records of a variant; then the more recent one counts.
     private func oneForEachVariant(_ records: [LoadedRecord], _ name: KeyName) -> [LoadedRecord] {
         var best: [LoadedRecord] = []
         for record in records.sorted(by: { $0.footer.sequence > $1.footer.sequence }) {
@@ -107,7 +108,7 @@ extension DiskStore {
         return best
     }
 
-    /// A record that was found before, with its body; nil if another record has its slot by now.
+    /// Reads a record that was found before once more, with its body; nil if its slot has a different record by now.
     private func read(again footer: RecordFooter, _ extent: RecordReader.Extent) -> LoadedRecord? {
         switch reader.read(footer.name, extent, limit: catalog.capacity) {
         case .record(let record):
@@ -121,22 +122,23 @@ extension DiskStore {
 
     // MARK: Writing
 
-    /// Writes an entry, which replaces the one of the same key and variant.
+    /// Writes an entry in place of the one with the same key and variant.
     ///
-    /// When an entry is refused, the older one of its key and variant is removed: a replaced response is never served.
-    /// When writing fails, on a full disk for example, the older one stays.
+    /// If the entry is refused, the older one is removed all the same, since a replaced response must not be served. If
+    /// writing fails, for example on a full disk, the older one is kept.
     ///
-    /// - Parameter usedAt: when it was stored (`MonotonicTime.nanoseconds`): its place in the order of use.
+    /// - Parameter usedAt: the time of storing (`MonotonicTime.nanoseconds`), which decides its position in the order
+    ///   of use.
     @discardableResult
     package func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
-        // Prepared before a lock is taken: summing a large body takes a while.
+        // Prepared before a lock is taken, since the checksum of a large body takes a while.
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? entry.metadata.url : nil)
         let record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
         return write(record, entry.metadata, for: key, usedAt: usedAt)
     }
 
-    /// Makes a record of a body that has arrived whole, as `write` does. The caller discards a body that is not
-    /// adopted.
+    /// Like `write`, for a body that is complete in its own file, which becomes the record. If it does not, the caller
+    /// discards the body.
     func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
     ) -> DiskWriteResult {
@@ -146,8 +148,8 @@ extension DiskStore {
     }
 
     /// - Parameters:
-    ///   - record: nil if the metadata cannot be kept as they are.
-    ///   - body: the file that has the body already, if there is one.
+    ///   - record: nil if the metadata cannot be written.
+    ///   - body: the file that contains the body already, if there is one.
     func write(
         _ record: PreparedRecord?, of body: IncomingBody? = nil, _ metadata: EntryMetadata, for key: DiskKey,
         usedAt: UInt64
@@ -178,14 +180,14 @@ extension DiskStore {
         do throws(Errno) {
             return try records.put(&record, of: body, usedAt: usedAt, &io.events)
         } catch {
-            // The folder was removed meanwhile, and is made again.
+            // The folder was removed meanwhile, so it is made again.
             guard error.isMissing, prepareDirectory(&io, mayMake: true) else { throw error }
             return try records.put(&record, of: body, usedAt: usedAt, &io.events)
         }
     }
 
-    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed.
-    /// Gives the error if it cannot: then nothing is to be written.
+    /// A guest tells the owner before it writes a record, so that a later removal finds the record even if the guest is
+    /// killed. Returns the error if that fails; then nothing may be written.
     private func beginStore(of key: KeyName) -> Errno? {
         guard isOpeningProcess, !configuration.isReadOnly else { return Errno(0) }
         let (failure, events) = membership.beginStore(of: key, for: self)
@@ -193,18 +195,19 @@ extension DiskStore {
         return failure
     }
 
-    /// And after it: other caches drop what they have in memory, and this one hears what was removed meanwhile.
+    /// Tells the other caches after a record was written: they drop the key from their memory, and this cache learns
+    /// what was removed meanwhile.
     private func endStore(of key: KeyName) { tell(membership.endStore(of: key, for: self)) }
 
-    /// Whether records may be written: the folder is there, made if need be, and it is ours. An owner that is alone
-    /// knows that for a second; and a file cannot be made in a folder that is gone.
+    /// Whether records may be written: the folder exists, or was made now, and belongs to this user. An owner that is
+    /// alone checks once a second; if the folder is gone meanwhile, creating a file in it fails anyway.
     private func isUsable(_ io: inout Section) -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
         return catalog.isAloneAndCurrent || prepareDirectory(&io, mayMake: true)
     }
 
-    /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not
-    /// written again. False if that very record is not there any more: then nothing is changed.
+    /// Appends a new tail to the entry with this sequence number, after a 304 or for a pin. The body is not written
+    /// again. False if that record is gone or was replaced; then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
     package func update(
@@ -212,7 +215,8 @@ extension DiskStore {
     ) -> Bool {
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? metadata.url : nil)
         guard beginStore(of: key.name) == nil else { return false }
-        // To bring nothing back needs no look: a cache that comes meanwhile removes the record, and then this fails.
+        // An update cannot bring back a removed record, so an owner that is alone need not look for others: if a cache
+        // comes meanwhile and removes the record, the update fails.
         defer { if !catalog.isAlone { endStore(of: key.name) } }
         let update = withIO { io in
             isUsable(&io)
@@ -221,7 +225,7 @@ extension DiskStore {
         switch update {
         case .notFound: return false
         case .appended: break
-        // A cache that came meanwhile, and removed the old record, does not know of the new one.
+        // A cache that came meanwhile and removed the old record does not know about the new one.
         case .rewritten: endStore(of: key.name)
         }
         maintenance.schedule(after: configuration.maintenanceDelay)
@@ -230,7 +234,7 @@ extension DiskStore {
 
     // MARK: Large bodies
 
-    /// A file for a body that begins to arrive. Nothing finds it before `adopt`.
+    /// Makes a file for a body that begins to arrive. No lookup finds it before `adopt`.
     func beginIncoming() throws(Errno) -> IncomingBody {
         guard withIO({ isUsable(&$0) }) else { throw Errno(0) }
         return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
@@ -249,12 +253,13 @@ extension DiskStore {
 
     private func remove(_ name: KeyName, variant: UInt64) {
         let hash = UInt32(truncatingIfNeeded: variant)
-        // Of a record that is not there nothing is told: the names of responses that are in memory only reach no disk.
+        // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
+        // never written to disk.
         guard catalog.exactRows(of: name)?.contains(where: { $0.varyHash == hash }) != false else { return }
         announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
     }
 
-    /// Removes everything, in the same time at any number of entries. The files are deleted later.
+    /// Removes everything, in the same time however many entries there are. The files are deleted later.
     package func removeAll() {
         announcing(.removedAll) {
             withIO { io in
@@ -265,8 +270,8 @@ extension DiskStore {
         maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
-    /// Removes every entry for which all conditions hold. Costs what it removes if a resource is the one condition (RFC
-    /// 9111 §4.4). Otherwise other caches take everything for removed.
+    /// Removes every entry that meets all conditions. If the only condition is a resource (RFC 9111 §4.4), it visits
+    /// only the entries that it removes. Otherwise other caches are told that everything may have been removed.
     package func remove(matching criteria: EntryCriteria) {
         if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
             return announcing(.removedResource(resource)) { withIO { records.remove(resource: resource, &$0.events) } }
@@ -280,7 +285,7 @@ extension DiskStore {
                 let listing = try? FolderListing(files, paths, owner: configuration.owner)
                 rows = listing?.records.map { IndexRow($0.name, $0.status) } ?? []
             }
-            // The heads are read without a lock.
+            // Heads are read without a lock.
             for row in rows where criteria.mayMatch(row) && matches(criteria, row) {
                 withIO { io in
                     let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
@@ -290,7 +295,7 @@ extension DiskStore {
         }
     }
 
-    /// A record that cannot be read is removed, too: it may match.
+    /// A record that cannot be read is removed as well, since it might match.
     private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         switch reader.read(row.name, .tail, limit: .max >> 1) {
         case .record(let record):
@@ -302,11 +307,11 @@ extension DiskStore {
         }
     }
 
-    /// Removes the record of that name if it still has that sequence, or, with nil, if it still is damaged. False when
-    /// nothing was removed.
+    /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged. False
+    /// if nothing was removed.
     package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
         let isRemoved = withIO { io in
-            // Damage may lie in the body: that a record is damaged still is seen with it only.
+            // The damage may be in the body, so the body has to be read to see that the record is still damaged.
             let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
             switch (reading, sequence) {
             case (.record(let record), let sequence?): guard record.footer.sequence == sequence else { return false }
@@ -326,7 +331,8 @@ extension DiskStore {
     /// Tells the other caches before and after a removal, if there are any.
     private func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
         guard mayRemove else { return }
-        // A guest's change of one variant counts as a store: from here on the owner looks at the files of the key.
+        // If a guest removes one variant, the owner is told about a store, so that it looks at the files of the key
+        // from now on.
         if case .stored(let key) = change, !isOwner { tell(membership.tell(.storing(key), for: self)) }
         tell(membership.beginRemoval(change, for: self))
         remove()
@@ -335,8 +341,8 @@ extension DiskStore {
         maintenance.schedule(after: isUntold || !catalog.state.isCurrent ? 1 : configuration.savingInterval)
     }
 
-    /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it
-    /// in memory, and is told of the removal there.
+    /// Whether removals may be made: not in a directory of another user. A directory that does not exist is made, since
+    /// another process may have entries in memory and has to be told about the removal there.
     private var mayRemove: Bool {
         guard !configuration.isReadOnly, isOpeningProcess, paths.canBeUsed else { return false }
         if catalog.isAloneAndCurrent { return true }

@@ -1,13 +1,14 @@
 import Foundation
 
-/// Face of the disk layer: one record file per entry in one directory, an index of them if this cache owns the
-/// directory, and a maintenance queue that evicts and saves the index.
+/// The disk layer: a directory with one record file for each entry, an index if this cache owns the directory, and a
+/// maintenance queue that evicts and saves the index.
 ///
-/// Lookups, writes and removals use files on the caller's thread. When a write or a removal returns, it is done.
+/// Lookups, writes and removals do their file operations on the caller's thread. When a write or a removal returns, it
+/// is complete.
 ///
-/// Two locks. `io` is taken first and held across file operations: files change, and rows come into the index or leave
-/// it, only while it is held, so the two agree. That of the `catalog` is taken last and never held across file
-/// operations; a lookup takes `io` only if the rows and the files of its key may not agree.
+/// There are two locks. `io` is taken first and held across file operations: only while it is held do files change and
+/// rows enter or leave the index, so that both agree. The lock of the `catalog` is taken last and never held across
+/// file operations. A lookup takes `io` only if the rows and the files of its key may not agree.
 package final class DiskStore: Sendable {
     package typealias Configuration = DiskConfiguration
 
@@ -18,48 +19,50 @@ package final class DiskStore: Sendable {
     let reader: RecordReader
     let clock: WallClock
     let maintenance: MaintenanceQueue
-    /// Nil if the system suspends no process.
+    /// Nil on systems that do not suspend processes.
     let passTime: PassTime?
-    /// Of the directory.
+    /// The salt of the directory.
     let salt: CredentialSalt
-    /// Whether other caches use the directory, and what they tell.
+    /// Knows whether other caches use the directory, and what they report.
     let membership: Membership
-    /// Is told what other caches changed. Set once, before the first lookup.
+    /// Called with the changes by other caches. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
-    /// When a lookup is to look at what other processes did.
+    /// The time when the next lookup looks for changes by other processes.
     let nextCheck = CheckTime()
-    /// When to look whether the folder of records is the one that it was.
+    /// The time for the next check that the path still leads to the same folder of records.
     let nextFolderCheck = CheckTime()
     /// Bodies that are arriving.
     let incoming = IncomingSpace()
     private let report: @Sendable (DiskEvent) -> Void
-    /// A forked child has our memory but not our threads, and is not to touch the directory.
+    /// A forked child process has this memory but not the threads, and must not touch the directory.
     private let process = ProcessGeneration.current
 
     /// Guarded by its own lock.
     let catalog: Catalog
-    /// To be used while `io` is held.
+    /// Used only while `io` is held.
     let records: RecordFiles
     private let io: Mutex<Section>
 
-    /// The state of file operations; guarded by `io`. Each part owns its state.
+    /// The state that `io` guards.
     struct Section {
         var directory: CacheDirectory
-        /// The next time to ask for the directory's lock, in seconds of the monotonic clock, if each pass asks again.
+        /// On systems where each pass asks for the directory's lock: the next time to ask, in seconds of the monotonic
+        /// clock.
         var nextElection = 0.0
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
-        /// When the index was saved, in seconds of the monotonic clock. Not soon after the first store: an app that
-        /// deletes the folder then is not to meet a new file in it.
+        /// When the index was last saved, in seconds of the monotonic clock. It begins with the present time, so that
+        /// the index is not saved soon after the first store: if an app deletes the folder then, no new file appears in
+        /// it.
         var lastSave = MonotonicTime.seconds
-        /// To be told when the lock is free again.
+        /// Events to send when the lock is released.
         var events: [DiskEvent] = []
     }
 
-    /// Opens no file: the directory is opened on the maintenance queue. Never fails: with a directory that cannot be
-    /// used, the store holds nothing, and an event and `openingError` say so.
+    /// Opens no file; the maintenance queue opens the directory. Never fails: if the directory cannot be used, the
+    /// store is empty, and an event and `openingError` say so.
     ///
-    /// - Parameter maintenance: the queue of an owner, who sets its work. Nil makes a queue, whose work is
+    /// - Parameter maintenance: the queue of the layer above, which sets its work. Nil makes a queue whose work is
     ///   `runPass(isFlush: false)`.
     package init(
         configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
@@ -100,7 +103,7 @@ package final class DiskStore: Sendable {
 
     var isOpeningProcess: Bool { process == ProcessGeneration.current }
 
-    /// Runs file operations one at a time, and tells the events when the lock is free again.
+    /// Runs file operations under the lock, and sends the events after it is released.
     @discardableResult
     func withIO<Result>(_ body: (inout Section) -> Result) -> Result {
         var events: [DiskEvent] = []
@@ -108,7 +111,7 @@ package final class DiskStore: Sendable {
         return withIO(&events, body)
     }
 
-    /// The same for a caller that holds another lock, and tells the events later.
+    /// The same for a caller that holds another lock and sends the events later.
     func withIO<Result>(_ events: inout [DiskEvent], _ body: (inout Section) -> Result) -> Result {
         io.withLock { io in
             let result = body(&io)
@@ -124,22 +127,23 @@ package final class DiskStore: Sendable {
 
     // MARK: State
 
-    /// The one way to what this cache is to its directory.
+    /// The only function that changes the state of this cache.
     func move(_ step: DiskState.Step) {
-        // Outside the catalog's lock: the state before may hold the last reference to the directory's lock.
+        // The old state is released outside of the catalog's lock, since it may hold the last reference to the
+        // directory's lock.
         withExtendedLifetime(catalog.move(step)) {}
     }
 
-    /// Leaves the directory to the other caches; the index in memory stays a hint.
+    /// Gives up the ownership of the directory. The index in memory is kept as a hint.
     func giveUpLock() {
         guard case .owner(let lock, _) = catalog.state else { return }
         move(.leave)
-        // At once, though a pass may hold a reference still.
+        // The lock is released at once, although a pass may still have a reference to it.
         lock.release()
     }
 
-    /// Makes sure that the directory and its folder of records are there and can be used; two system calls when they
-    /// are. False when they cannot be used, or are gone and `mayMake` is false.
+    /// Makes sure that the directory and its folder of records exist and can be used. Two system calls if all is well.
+    /// False if they cannot be used, or do not exist and `mayMake` is false.
     func prepareDirectory(_ io: inout Section, mayMake: Bool) -> Bool {
         let opening: CacheDirectory.Opening?
         do throws(DiskURLCache.Error) {
@@ -160,13 +164,13 @@ package final class DiskStore: Sendable {
             catalog.distrust()
         case .same: break
         }
-        // Nothing is read from a folder that is still to be cleared.
+        // Nothing may be read from a folder that still has to be cleared.
         if io.directory.mustClear { return clear(&io) }
         move(.accept)
         return true
     }
 
-    /// Moves the records' folder away; false if that cannot be done: then nothing is read from it until it is.
+    /// Moves the folder of records away. False if that fails; then nothing is read from the folder until it succeeds.
     func clear(_ io: inout Section) -> Bool {
         let wasToClear = io.directory.mustClear
         do throws(Errno) {
@@ -181,7 +185,7 @@ package final class DiskStore: Sendable {
         return true
     }
 
-    /// - Parameter error: why the directory cannot be used, which is told once; nil if it can.
+    /// - Parameter error: why the directory cannot be used, which is reported once; nil if it can.
     func note(_ error: DiskURLCache.Error?, _ io: inout Section) {
         let isNew = io.directory.note(error)
         guard let error else { return }
@@ -189,17 +193,17 @@ package final class DiskStore: Sendable {
         if isNew { io.events.append(.unavailable(error)) }
     }
 
-    /// No fact about a directory holds for a different one: its lock is a different one, too.
+    /// The path now leads to another directory: forgets the index, the salt and the lock of the old one.
     private func leave(_ io: inout Section) {
         catalog.forget()
         salt.directoryChanged()
         move(.leave)
     }
 
-    /// This cache replaced the folder itself: what it knows of the records holds for the new one.
+    /// This cache has replaced the folder itself, so that its index is right for the new one.
     func followFolder(_ io: Section) { move(.replaceFolder(io.directory.identity?.folder)) }
 
-    /// The directory's salt, which is the given one if it has none.
+    /// The directory's salt. If it has none, the given bytes are stored.
     private func directorySalt(_ new: [UInt8]) -> [UInt8]? {
         guard isOpeningProcess, !configuration.isReadOnly else { return nil }
         return withIO { io in
@@ -210,14 +214,13 @@ package final class DiskStore: Sendable {
 
     // MARK: Other processes
 
-    /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes
-    ///   on that read it. It may remove records.
+    /// - Parameter observer: called with the changes by other caches, before the lookup, store or pass that read them
+    ///   continues. It may remove records.
     package func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
         self.observer.withLock { $0 = observer }
     }
 
-    /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others
-    /// go on.
+    /// Once a second, one lookup looks for changes by other processes; all others return at once.
     package func checkIfDue(at now: UInt64) {
         guard nextCheck.isDue(at: now) else { return }
         nextFolderCheck.set(0)
@@ -235,8 +238,8 @@ package final class DiskStore: Sendable {
         look(at: MonotonicTime.nanoseconds, mayMake: mayMake)
     }
 
-    /// The same before and after a change that brings no response back. An owner that is alone need not look: a cache
-    /// that comes meanwhile either removes the record, and then the change fails, or finds it changed.
+    /// The same for changes that cannot bring a removed response back. An owner that is alone need not look: if a cache
+    /// comes meanwhile, it either removes the record, so that the change fails, or finds the changed record.
     package func checkIfShared() {
         if !catalog.isAlone { checkNow() }
     }
@@ -248,20 +251,20 @@ package final class DiskStore: Sendable {
         tell(membership.look(for: self, mayMake: mayMake))
     }
 
-    /// Looks whether the folder of records is the one that was opened. An owner that is alone relies on it for a
+    /// Checks that the path still leads to the folder of records that was opened. An owner that is alone checks once a
     /// second.
     private func checkFolder() {
-        // The process may have changed its user.
+        // The process may have changed its user meanwhile.
         FileOwner.userMayHaveChanged()
         let status = try? files.status(at: paths.recordsBytes)
-        // A link, a file or the folder of another user is at the path: nothing is read through it.
+        // There is a link, a file or another user's folder at the path; nothing is read from it.
         let found = [status, try? files.status(at: paths.directoryBytes)].compactMap { $0 }
         if found.contains(where: { !configuration.owner.trusts($0) }) {
             move(.refuse(isReadable: false))
             return maintenance.schedule(after: 0)
         }
         if let folder = catalog.state.folder, status?.identity != folder {
-            // The index is about another folder.
+            // The index describes a different folder.
             catalog.distrust()
             withIO { _ = prepareDirectory(&$0, mayMake: false) }
             maintenance.schedule(after: 0)
@@ -270,15 +273,15 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// Comes to the directory: opens it, and asks for its lock. Called with the lock of `membership` held.
+    /// Opens the directory and asks for its lock. Called while the lock of `membership` is held.
     func comeToDirectory(mayMake: Bool, _ events: inout [DiskEvent]) -> Membership.Role {
         guard withIO(&events, { prepareDirectory(&$0, mayMake: mayMake) }) else { return .none }
         if passTime == nil { elect(&events) }
         return isOwner ? .owner(isFirst: withIO(&events) { $0.directory.wasMadeHere }) : .guest
     }
 
-    /// Other caches told changes: the index follows, and then the layer above. Called with the lock of `membership`
-    /// held.
+    /// Applies changes by other caches to the index, and then to the layer above. Called while the lock of `membership`
+    /// is held.
     func heed(_ changes: [DirectoryChange]) {
         for change in changes { catalog.note(change) }
         if isOwner { maintenance.schedule(after: configuration.maintenanceDelay) }
@@ -291,7 +294,7 @@ package final class DiskStore: Sendable {
 
     // MARK: Numbers
 
-    /// Bytes that the directory may take. When lowered, eviction follows soon; `flush` waits for it.
+    /// The bytes that the directory may take. After lowering it, records are evicted soon; `flush` waits for that.
     package var capacity: Int {
         get { catalog.capacity }
         set {
@@ -300,26 +303,26 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may
-    /// take.
+    /// The bytes that the directory takes on disk: records, folders and index files, and the space reserved for
+    /// arriving bodies.
     func footprint(_ io: Section) -> Int {
         catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
     }
 
-    /// Bytes above the capacity; negative below it.
+    /// The bytes above the capacity; negative if below.
     var excess: Int { withIO { footprint($0) - catalog.capacity } }
 
     var isOverCapacity: Bool { excess > 0 }
 
-    /// Bytes that the largest record may take.
+    /// The largest size of a record, in bytes.
     package var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }
 
-    /// Bytes on disk that the records take, in allocated blocks.
+    /// The bytes that the records take on disk, in whole blocks.
     package var usage: Int { total(\.bytes, { $0.bytes }) }
 
     package var entryCount: Int { total(\.count, { $0.records.count }) }
 
-    /// From the index if this cache has one, and if not, from the folder.
+    /// A sum from the index if this cache has one, otherwise from a listing of the folder.
     private func total(_ ofIndex: (DiskIndex) -> Int, _ ofListing: (FolderListing) -> Int) -> Int {
         if refresh() { return catalog.read(ofIndex) }
         guard catalog.state.isReadable else { return 0 }
@@ -331,7 +334,7 @@ package final class DiskStore: Sendable {
     /// Whether other caches may use the directory.
     var isShared: Bool { !catalog.isAlone }
 
-    /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
+    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
     var openingError: DiskURLCache.Error? {
         maintenance.perform {
             if configuration.isReadOnly { checkReadOnly() }

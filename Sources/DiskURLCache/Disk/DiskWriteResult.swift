@@ -1,7 +1,7 @@
 /// The result of a write.
 package enum DiskWriteResult: Sendable, Hashable {
     case written
-    /// A different process stored a later response of the same variant meanwhile: that response stays.
+    /// Another process stored a newer response of the same variant meanwhile. That one is kept.
     case superseded
     case dropped(DiskURLCache.Reason)
 }

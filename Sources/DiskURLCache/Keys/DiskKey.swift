@@ -1,8 +1,8 @@
-/// A key as the disk layer has it: hashes only, so that neither names nor index can give a URL or a secret away.
+/// A key in the form for the disk: only hashes, so that file names and the index reveal no URL and no secret.
 package struct DiskKey: Sendable, Hashable {
     package var name: KeyName
-    /// SHA-256 of the key's text, kept inside the record: the proof that a record of that name is one of this key. Zero
-    /// if the URL of the record is the proof.
+    /// The SHA-256 of the key's text. It is inside the record, and proves that the record belongs to this key. Zero if
+    /// the URL of the record is the proof.
     package var digest: KeyDigest
     /// Hash of the URL's host in lower case: to find every entry of one host.
     package var hostHash: UInt32

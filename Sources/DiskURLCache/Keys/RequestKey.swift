@@ -4,24 +4,25 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The primary cache key of a request (RFC 9111 §2), as a `DiskURLCache.KeyPolicy` makes it. Equal requests make equal
-/// keys.
+/// The primary cache key of a request (RFC 9111 §2), made by a `DiskURLCache.KeyPolicy`. Requests with equal keys share
+/// responses.
 package struct RequestKey: Sendable, Hashable {
-    /// The parts of a request that distinguish it from others. They may hold credentials, so the text stays in memory.
+    /// All parts of the request that make a difference. They may include credentials, so the text is kept in memory
+    /// only.
     let text: String
-    /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for
-    /// invalidation (RFC 9111 §4.4).
+    /// The canonical URL, without the query items that the key policy drops, and without what it adds. It identifies
+    /// the resource for invalidation (RFC 9111 §4.4).
     var uri: String { otherURI ?? text }
-    /// Nil when the text is that URL, as it is for a plain `GET`.
+    /// Nil if `text` is that URL, as for a plain `GET`.
     private let otherURI: String?
-    /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
+    /// Whether the request is a `HEAD`, which has the same key as a `GET`: not compared.
     let isForHead: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.
     package let hashValue: Int
     /// The hash of the canonical URL: names the resource on disk. A hit in memory does not need it.
     var resource: UInt64 { KeyName.resource(of: uri) }
 
-    /// - Parameter uri: nil when it is the text.
+    /// - Parameter uri: nil if it is the same as `text`.
     init(text: String, uri: String?, isForHead: Bool) {
         self.text = text
         otherURI = uri
@@ -37,17 +38,17 @@ package struct RequestKey: Sendable, Hashable {
         hasher.combine(hashValue)
     }
 
-    /// One of `count` stripes; all keys of one resource get the same.
+    /// The number of the stripe, of `count`, to which the key belongs. All keys of a resource belong to the same one.
     func stripe(of count: Int) -> Int { Int(resource % UInt64(count)) }
 
-    /// Names the records of the key on disk. Cheap.
+    /// The file name of the key's records. Cheap to compute.
     var name: KeyName { KeyName(text, resource: resource) }
 
     /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or
     /// written.
     var digest: KeyDigest { SHA256Digest.digest(of: text) }
 
-    /// The key as records hold it.
+    /// The key in the form for the disk.
     package var diskKey: DiskKey { DiskKey(name: name, digest: digest, hostHash: hostHash) }
 
     /// The key as a record of its own has it.
@@ -60,17 +61,17 @@ package struct RequestKey: Sendable, Hashable {
     /// Whether the key is that URL, byte for byte.
     func isURL(_ url: String) -> Bool { text.utf8.elementsEqual(url.utf8) }
 
-    /// The key under which a response is kept that was stored for `HEAD` itself: it answers no `GET`.
+    /// The key of a response that was stored for `HEAD` itself, which does not answer a `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
 
-    /// The key under which a response is kept that a lookup of this one found.
+    /// The key under which a response is stored that was found by looking up this key: this one, or `storedForHead`.
     func keeping(_ response: StoredResponse?) -> RequestKey {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
     var hostHash: UInt32 { Self.hostHash(URLCanonicalizer.host(ofNormal: uri)) }
 
-    /// Two hosts may have one hash, so a removal by hash may remove too much.
+    /// Two hosts may have the same hash, so that a removal by hash may remove too much.
     static func hostHash(_ host: String) -> UInt32 { UInt32(truncatingIfNeeded: TextHash.hash(host, seed: 2)) }
 }
 
@@ -86,13 +87,14 @@ package enum KeyDecision: Sendable {
 }
 
 extension RequestKey {
-    /// The parts of a key that are not the request's: the responses of one form answer no request of another.
+    /// What else distinguishes keys, besides the request: responses stored under one form do not answer requests under
+    /// a different form.
     package struct Form: Sendable {
-        /// On one folder a shared cache finds no response that a private cache stored, and the other way round.
+        /// If a shared and a private cache use the same folder, neither finds the responses of the other.
         package var isShared = false
         /// See ``LoadTransport/keyVariant``.
         package var variant: String?
-        /// Credentials are in the key by their digest with this salt; without one by themselves.
+        /// Credentials are in the key as digests with this salt; without a salt, as plain text.
         package var salt: CredentialSalt?
 
         package init(isShared: Bool = false, variant: String? = nil, salt: CredentialSalt? = nil) {
@@ -174,7 +176,7 @@ extension DiskURLCache.KeyPolicy {
             return .none(isHTTP ? .unusualHost : .notHTTP)
         }
         if parts.hasDotSegments { return .none(.dotSegments) }
-        // The body that will be sent is unknown, so no answer may be shared.
+        // The bytes that will be sent are not known, so the response must not be shared.
         guard !request.hasBodyStream else { return .none(.streamedBody) }
         let method = request.method
         let uri = uri(of: parts)
@@ -183,12 +185,12 @@ extension DiskURLCache.KeyPolicy {
             guard let key = custom(request.urlRequest) else { return .none(.keyPolicy) }
             text = "custom:\(key)"
         } else {
-            // A HEAD may be answered by the response to a GET, so both have one key.
+            // A HEAD may be answered by the response to a GET, so both have the same key.
             let isRead = method == "GET" || method == "HEAD"
             let bodyForm = bodyForm(of: method)
             guard isRead || bodyForm != nil else { return .none(.methodNotCached) }
             let isEmpty = (request.body ?? Data()).isEmpty
-            // Requests whose bodies are not in the key would share answers.
+            // If the body is not in the key, requests with different bodies would share a response.
             guard bodyForm != nil || isEmpty else { return .none(.bodyNotKeyed) }
             // Content that the cache does not see, since Foundation sends it, would not be in the key either.
             if bodyForm == .byMediaType, isEmpty { return .none(.queryWithoutContent) }
@@ -196,7 +198,7 @@ extension DiskURLCache.KeyPolicy {
         }
         if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
         if let credentials { text += "\nauthorization:\(form.salted(credentials))" }
-        // RFC 9110 §7.1: the field may name another host than the URL.
+        // RFC 9110 §7.1: the `Host` field may differ from the host of the URL.
         let otherHost = hostField.flatMap { $0[...] == parts.authority ? nil : $0 }
         if let host = otherHost ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
         return .key(RequestKey(text: text + form.text, uri: uri, isForHead: method == "HEAD"))
@@ -207,7 +209,7 @@ extension DiskURLCache.KeyPolicy {
         custom == nil && headerNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
     }
 
-    /// The URL without the query items that are no part of keys, the others in their order.
+    /// The URL without the query items that the policy drops; the rest in their order, or sorted.
     func uri(of parts: URLCanonicalizer.Parts) -> String {
         guard custom == nil, droppedQueryItems != nil || sortsQueryItems else { return parts.url }
         var parts = parts
@@ -221,7 +223,7 @@ extension DiskURLCache.KeyPolicy {
         // `GET` is left out: the key of the plain case is the URL itself.
         var text = method == "GET" ? uri : "\(method) \(uri)"
         for name in headerNames {
-            // The length keeps a value from imitating the next part of the key.
+            // The length makes sure that a value cannot look like the next part of the key.
             let value = request.headerFields[name].map { VaryKey.isCredential(name) ? form.salted($0) : $0 }
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
         }
@@ -237,7 +239,7 @@ extension DiskURLCache.KeyPolicy {
             items.removeAll { droppedQueryItems($0.name) }
         }
         if sortsQueryItems {
-            // Stable: the position breaks ties between items of one name.
+            // Items with the same name keep their order.
             let sorted = items.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
             items = sorted.map(\.element)
         }

@@ -1,6 +1,6 @@
-/// A key of memory.
+/// A key of the memory layer.
 protocol MemoryKey: Hashable, Sendable {
-    /// The values of all keys of one resource are found together. Two resources may have one number.
+    /// The hash of the resource, by which the values of all its keys are found. Two resources may have the same hash.
     var resource: UInt64 { get }
 }
 
@@ -8,19 +8,19 @@ protocol MemoryKey: Hashable, Sendable {
 protocol MemoryValue: Sendable {
     /// In bytes.
     var cost: Int { get }
-    /// An empty value is none: it is removed.
+    /// Whether there is nothing in the value, so that it is removed.
     var isEmpty: Bool { get }
 }
 
-/// The memory layer: a cache bounded by bytes that evicts the least recently used values.
+/// The memory layer: a cache with a limit in bytes, which evicts the least recently used values.
 ///
-/// Every operation on a key is O(1), not counting its evictions. Keys are spread over shards, each with its lock, so
-/// that lookups on several threads do not wait for each other; the bound holds for all shards together. A shard's lock
-/// may be held while the totals' lock is taken, never the other way round.
+/// Every operation on a key takes constant time, apart from evictions. Keys are spread over shards with a lock each, so
+/// that lookups on several threads seldom wait for each other. The limit is for all shards together. The lock of the
+/// totals may be taken while a shard's lock is held, but not the other way round.
 ///
-/// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
+/// Each use has a time of the monotonic clock, so that the least recently used value of all shards can be found.
 final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
-    /// Reached only under its shard's lock. A class, so that a lookup copies no node.
+    /// Used only under its shard's lock. A class, so that a lookup does not copy it.
     private final class Node {
         let key: Key
         let hash: Int
@@ -43,14 +43,14 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         var nodes: [Node?] = []
         var free: [Int] = []
         var order = LRUList()
-        /// Keys being read from the layer below, see `beginRead`.
+        /// Keys that are being read from the layer below: see `beginRead`.
         var reads: [Key: UInt64] = [:]
         var lastRead: UInt64 = 0
 
-        /// The time of the last use. Threads that race for the lock come with times in another order.
+        /// The time of the last use. Threads may get the lock in a different order than their times.
         var latest: UInt64 = 0
 
-        /// The time of a use, by which the order of use never falls.
+        /// The time of a use, but not before that of the last use, so that times never decrease along the list.
         @inline(__always)
         mutating func time(of now: UInt64) -> UInt64 {
             latest = max(latest, now)
@@ -87,10 +87,10 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     private struct Totals {
         var cost = 0
         var costLimit: Int
-        /// All keys, by their resources.
+        /// All keys by their resources.
         var keys: [UInt64: Set<Key>] = [:]
 
-        /// False for a value that alone exceeds the limit.
+        /// False if the value alone exceeds the limit.
         mutating func add(_ node: Node) -> Bool {
             guard node.value.cost <= costLimit else { return false }
             cost += node.value.cost
@@ -105,8 +105,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    // A thread that meets another one in a shard waits ten times as long as a hit takes: with 32 shards two threads
-    // seldom do. More would lengthen the search for a victim.
+    // If two threads meet in a shard, one waits ten times as long as a hit takes. With 32 shards that is rare. More
+    // shards would make the search for a victim slower.
     private static var shardBits: Int { 5 }
     private let shards: [Mutex<Shard>]
     private let totals: Mutex<Totals>
@@ -118,7 +118,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     var totalCost: Int { totals.withLock { $0.cost } }
 
-    /// Lowering it trims at once.
+    /// The limit in bytes. Lowering it evicts at once.
     var costLimit: Int {
         get { totals.withLock { $0.costLimit } }
         set {
@@ -131,9 +131,9 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         use(key) { $0 }
     }
 
-    /// Gives the result of `body` for a value, in place and under the shard's lock; counts as a use. Nil when there is
-    /// no value, or `body` gives nil.
-    /// - Parameter now: of the monotonic clock, in nanoseconds.
+    /// Calls `body` with a value, in place and under the shard's lock, and returns its result; nil if there is no
+    /// value. Counts as a use.
+    /// - Parameter now: the time of the monotonic clock, in nanoseconds.
     @inline(__always)
     func use<Result>(
         _ key: Key, at now: UInt64 = MonotonicTime.nanoseconds, _ body: (Value) -> Result?
@@ -152,7 +152,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         return shard(of: hash).withLock { $0.slot(of: key, hash) != nil }
     }
 
-    /// The keys used after a time of the monotonic clock, in nanoseconds, and when.
+    /// The keys that were used after a time, with the times of use, in nanoseconds of the monotonic clock.
     func uses(since time: UInt64) -> [(key: Key, time: UInt64)] {
         var uses: [(key: Key, time: UInt64)] = []
         for lock in shards {
@@ -167,7 +167,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         return uses
     }
 
-    /// Changes the value of a key under its shard's lock; counts as a use. A value that alone exceeds the limit is not
+    /// Changes the value of a key under its shard's lock. Counts as a use. A value that alone exceeds the limit is not
     /// kept.
     func update(_ key: Key, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
@@ -184,7 +184,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         update(key) { $0 = nil }
     }
 
-    /// Changes the values of a resource, each under its shard's lock, and visits no others. Not a use.
+    /// Changes the values of a resource, each under its shard's lock, and visits no others. Does not count as a use.
     func update(resource: UInt64, _ change: (Key, inout Value?) -> Void) {
         for lock in shards { lock.withLock { $0.reads = $0.reads.filter { $0.key.resource != resource } } }
         for key in totals.withLock({ $0.keys[resource] ?? [] }) {
@@ -195,7 +195,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    /// Changes every value under its shard's lock. Not a use.
+    /// Changes every value under its shard's lock. Does not count as a use.
     func updateAll(_ change: (Key, inout Value?) -> Void) {
         for lock in shards {
             lock.withLock { shard in
@@ -221,8 +221,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     // MARK: Promotion
 
-    /// Announces that a key is being read from the layer below. The value that is read is kept only if the key was
-    /// neither stored nor removed meanwhile: the ticket is then still valid.
+    /// Announces that a key is being read from the layer below. `endRead` keeps the value only if the key was neither
+    /// stored nor removed meanwhile, which the ticket shows.
     func beginRead(_ key: Key) -> UInt64 {
         shard(of: key.hashValue).withLock { shard in
             shard.lastRead += 1
@@ -231,7 +231,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later.
+    /// Keeps a value that was read, unless the key has changed since `beginRead`, or a later read of the key has begun.
     func endRead(_ key: Key, ticket: UInt64, promoting value: Value?) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }
@@ -243,7 +243,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     // MARK: Bounds
 
-    /// By the hash's high bits, since the shard's table uses the low ones.
+    /// Chosen by the high bits of the hash, since the shard's table uses the low ones.
     @inline(__always)
     private func shard(of hash: Int) -> Mutex<Shard> {
         shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]

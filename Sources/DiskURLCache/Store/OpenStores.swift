@@ -1,24 +1,25 @@
 import Foundation
 
-/// The stores of this process, by the directory of each: two caches on one directory are one store.
+/// The open stores of this process by their directories: two caches with the same directory share a store.
 enum OpenStores {
     private struct Reference {
         weak var store: TieredStore?
-        /// By name, as the first cache of the directory wanted them.
+        /// The settings of the cache that opened the directory first, by name.
         let settings: [String: String]
     }
 
-    /// Held while a store is made, so that two caches opened at once share it.
-    /// By the bytes of the path: to Swift two spellings of é are one text, to the system they are two folders.
+    /// Held while a store is made, so that two caches that are opened at the same time share it. The keys are the bytes
+    /// of the paths: for Swift two spellings of é are equal, for the system they are two folders.
     private static let stores = Mutex<[[UInt8]: Reference]>([:])
 
-    /// The store of a directory: the one that is open, or a new one.
-    /// - Returns: with the names of those settings that the open store has otherwise.
+    /// The open store of a directory, or a new one.
+    /// - Returns: the store, and the names of the settings that differ from those of the open store.
     static func open(
         _ directory: URL, settings: [String: String], make: () -> TieredStore
     ) -> (store: TieredStore, differing: [String]) {
         let path = Array(directory.resolvingSymlinksInPath().standardizedFileURL.path.utf8)
-        // Stores that are looked at are let go outside the lock: who lets go last closes the store, which writes files.
+        // References are kept until the lock is released: dropping the last one closes the store, which does file
+        // operations.
         var seen: [TieredStore?] = []
         let result = stores.withLock { stores -> (store: TieredStore, differing: [String]) in
             if let reference = stores[path], let store = reference.store {

@@ -1,24 +1,23 @@
 import Foundation
 
-/// Says whether something was removed since a moment: an answer that arrives after a removal, and was asked for before,
-/// is not stored (RFC 9111 §4.4).
+/// Knows whether something was removed since a load sent its request: the answer is then not stored (RFC 9111 §4.4).
 ///
-/// Each removal, and each ticket of a load, has a number. A fixed table keeps for each resource the number of its last
-/// removal. Resources that share a place in it may keep an answer out that nobody removed, which is a miss later. No
-/// removal is forgotten.
+/// Removals and the tickets of loads are numbered together. A table of fixed size has the number of the last removal of
+/// each resource. If several resources share a place in the table, an answer may not be stored although it was not
+/// removed, which leads to a miss later. No removal is forgotten.
 final class RemovalCounters: Sendable {
-    /// The removals of the resources of one place.
+    /// The removals of the resources that share a place in the table.
     private struct Place {
-        /// The resource that was removed last, and when.
+        /// The resource that was removed last, and the number of the removal.
         var resource: UInt64 = 0
         var last: UInt64 = 0
-        /// The ticket of the load whose answer made the last removal, and the removal before that: the answer itself
+        /// The ticket of the load whose answer caused the last removal, and the removal before that: the answer itself
         /// may be stored.
         var remover: UInt64 = 0
         var before: UInt64 = 0
-        /// The last removal of the place's other resources.
+        /// The last removal of the other resources of the place.
         var others: UInt64 = 0
-        /// When this process removed entries of the place, for some seconds.
+        /// When this process last removed entries of the place; needed for some seconds.
         var removedAt = Date.distantPast
     }
 
@@ -32,13 +31,13 @@ final class RemovalCounters: Sendable {
     /// Guarded by the lock around it.
     private struct State {
         var number: UInt64 = 0
-        /// Made with the first removal.
+        /// Made at the first removal.
         var places: [Place] = []
-        /// The last removal of everything, or of a group that is not among `groups` any more.
+        /// The last removal of everything, or of a group that is no longer in `groups`.
         var everything: UInt64 = 0
         var everythingRemovedAt = Date.distantPast
         var groups: [Group] = []
-        /// Removals that have not ended.
+        /// Removals that are in progress.
         var groupsUnderWay: [Group] = []
 
         mutating func next() -> UInt64 {
@@ -49,18 +48,18 @@ final class RemovalCounters: Sendable {
 
     private static let placeCount = 2_048
     private static let groupLimit = 16
-    /// Seconds in which another process that has written a record looks whether it was removed.
+    /// The seconds within which another process that has written a record checks whether the record was removed.
     private static let patience = 2.0
     private let state = Mutex(State(), isContended: true)
 
-    /// To be taken when the network is asked, or when a store begins.
+    /// Taken when a request is sent, or when a store begins.
     func ticket(at now: Date) -> StoreTicket { StoreTicket(number: state.withLock { $0.next() }, askedAt: now) }
 
     // MARK: Removals
 
-    /// The entries of a resource are removed, also those of others with its number.
+    /// Notes that the entries of a resource are removed, including those of other resources with the same hash.
     /// - Parameters:
-    ///   - remover: the load whose answer removes them; nil if no answer does.
+    ///   - remover: the load whose answer removes them; nil if there is none.
     ///   - now: if this process removes them.
     func note(resource: UInt64, by remover: StoreTicket? = nil, at now: Date = .distantPast) {
         state.withLock { state in
@@ -74,8 +73,8 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// An answer says that the entries of a resource are not to be stored: older answers are not stored either. What
-    /// was asked for later may be.
+    /// Notes that an answer forbids storing the resource, so that older answers are not stored either. Answers to later
+    /// requests may be.
     func note(resource: UInt64, asOf ticket: StoreTicket) {
         state.withLock { state in
             change(resource, &state) { place in
@@ -96,7 +95,8 @@ final class RemovalCounters: Sendable {
         change(&state.places[index])
     }
 
-    /// The entries that match are removed, which takes a while: none of them is to be changed until `end`.
+    /// Notes that the matching entries are being removed, which takes a while. None of them may be changed before
+    /// `end`.
     /// - Returns: the number of the removal.
     func begin(matching criteria: EntryCriteria, at now: Date) -> UInt64 {
         state.withLock { state in
@@ -127,14 +127,14 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// Another cache told of a removal.
+    /// Notes a removal that another cache has reported.
     func note(_ change: DirectoryChange) {
         if let resource = change.resource { note(resource: resource) } else { noteEverything() }
     }
 
     // MARK: Questions
 
-    /// Whether an entry of a key was removed since its load asked.
+    /// Whether an entry of a key was removed since its load sent the request.
     func wasRemoved(_ key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Bool {
         state.withLock { state in
             let place = Self.place(of: key.resource, state)
@@ -145,9 +145,9 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// Whether a record that was found on disk is one that this process has removed: another process that was writing
-    /// it at that moment has not looked yet, and removes it soon.
-    /// - Parameter now: of the clock that gives responses their times.
+    /// Whether a record that was found on disk was removed by this process: another process that was writing it at that
+    /// moment has not noticed the removal yet, and will remove it soon.
+    /// - Parameter now: the time of the clock that gives responses their times.
     func wasRemovedHere(_ key: RequestKey, _ metadata: EntryMetadata, now: Date) -> Bool {
         let asked = metadata.http?.requestTime ?? metadata.storedAt
         func isOlder(_ removedAt: Date) -> Bool {
@@ -160,8 +160,7 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// The number of the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it
-    /// is a later one.
+    /// The number of the last removal that may have concerned an entry of a key; sometimes that of a later one.
     func last(concerning key: RequestKey) -> UInt64 {
         state.withLock { state in
             let place = Self.place(of: key.resource, state)
@@ -169,7 +168,7 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// Of a resource that was not removed last in its place, the others' number holds.
+    /// If a different resource of the place was removed last, the number of the others is used.
     private static func place(of resource: UInt64, _ state: State) -> Place {
         guard !state.places.isEmpty else { return Place() }
         let place = state.places[index(of: resource)]

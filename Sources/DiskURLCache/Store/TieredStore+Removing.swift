@@ -1,7 +1,7 @@
 import Foundation
 
-// Removals: each is noted for answers that will arrive later, and then made on disk and in memory. Each of a key holds
-// its stripe, and one of everything all stripes.
+// Removals. Each is first noted for answers that arrive later, and then made on disk and in memory. A removal of a key
+// holds the key's stripe, one of everything all stripes.
 
 extension TieredStore {
     /// Removes the stored responses of a key, all its variants.
@@ -18,9 +18,9 @@ extension TieredStore {
 
     /// Removes one variant.
     /// - Parameters:
-    ///   - metadata: as they were found. An older answer may have freshened or replaced the entry since, and that one
-    ///     says no more than the entry did.
-    ///   - ticket: of the load whose answer removes it; nil if no answer does.
+    ///   - metadata: the metadata that were found. If an older answer has freshened or replaced the entry since, it is
+    ///     removed, too.
+    ///   - ticket: the ticket of the load whose answer removes it; nil if there is none.
     func remove(_ key: RequestKey, _ metadata: EntryMetadata, by ticket: StoreTicket? = nil) {
         stripe(of: key).withLock { _ in
             if let ticket { removals.note(resource: key.resource, asOf: ticket) }
@@ -35,37 +35,38 @@ extension TieredStore {
         }
     }
 
-    /// Of the clock that gives responses their times.
+    /// The time of the clock that gives responses their times.
     var now: Date { diskStore?.clock.now() ?? .distantPast }
 
-    /// Removes one variant from all layers, with the key's stripe held.
+    /// Removes one variant from all layers. The key's stripe is held.
     func erase(_ key: RequestKey, _ varyKey: VaryKey) {
         disk?.remove(key, variant: varyKey)
         memory.update(key) { $0?.removeAll { $0.metadata.varyKey == varyKey } }
         weakResponses.removeValue(for: key)
     }
 
-    /// Removes the responses of a URL, whatever else their keys hold. Costs what it removes.
+    /// Removes the responses of a URL, whatever else is in their keys. Visits only what it removes.
     /// - Parameters:
-    ///   - uri: in its canonical spelling.
-    ///   - ticket: of the load whose answer removes them; nil if no answer does.
+    ///   - uri: the URL in its canonical spelling.
+    ///   - ticket: the ticket of the load whose answer removes them; nil if there is none.
     func remove(uri: String, by ticket: StoreTicket? = nil) {
         let resource = KeyName.resource(of: uri)
         stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
             removals.note(resource: resource, by: ticket, at: now)
             disk?.remove(matching: EntryCriteria(resource: resource))
-            // A different URL may have the same number.
+            // A different URL may have the same hash.
             forget(resource: resource) { $0.uri == uri }
         }
     }
 
-    /// Removes what matches from all layers. Holds no lock while it reads the heads of records: stores and lookups go
-    /// on. What was stored before it began is gone when it returns; what is stored meanwhile may stay.
+    /// Removes the matching entries from all layers. It holds no lock while it reads the heads of records, so that
+    /// stores and lookups continue. When it returns, all matching entries that were stored before the call are removed;
+    /// those stored meanwhile may stay.
     func remove(matching criteria: EntryCriteria) {
-        // From here on no older answer is stored, and nothing that matches is changed: no 304 writes it again.
+        // From now on no older answer is stored, and no matching entry is changed, so that no 304 writes it again.
         let number = removals.begin(matching: criteria, at: now)
         defer { removals.end(number) }
-        // What began to change before is done, and is found.
+        // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.remove(matching: criteria)
         memory.updateAll { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
@@ -80,7 +81,7 @@ extension TieredStore {
             disk?.removeAll()
             removeMemory()
         }
-        // So that a process which ends next, as after a log-out, leaves nothing behind.
+        // So that a process that ends now, for example after a log-out, leaves nothing behind.
         diskStore?.sweepAfterClearing()
     }
 
@@ -90,35 +91,35 @@ extension TieredStore {
         weakResponses.removeAll()
     }
 
-    /// Empties the disk; memory keeps what it has.
+    /// Empties the disk. Memory is not changed.
     func removeDisk() {
         holdingAllStripes {
             disk?.removeAll()
-            // The variants that memory knows to lie on disk are gone.
+            // Variants of which memory knows only that they are on disk are gone.
             memory.updateAll { $1?.removeAll { $0.entry == nil } }
         }
         diskStore?.sweepAfterClearing()
     }
 
-    /// With 0 nothing is left on disk when it returns, unless another cache owns the directory.
+    /// With 0, nothing is left on disk when this returns, unless another cache owns the directory.
     func setDiskCapacity(_ capacity: Int) {
         disk?.capacity = capacity
         if capacity == 0, diskStore?.isOwner == true { removeDisk() }
     }
 
-    /// Empties memory, but what the app still holds of it can be found.
+    /// Empties memory. Responses that the app still holds can be found.
     func relieveMemory() {
         memory.updateAll { key, record in
-            // A lone response answers for its key; of several variants one alone would say too little.
+            // Only if it is the only variant: one of several would not be enough to answer for the key.
             if let record, record.isComplete, record.variants.count == 1, let entry = record.variants[0].entry,
                 let response = entry.presentedResponse
             {
-                // With the shard's lock held, so that a removal comes before this or finds it.
+                // Under the shard's lock, so that a removal comes either before this, or finds it.
                 weakResponses.update(key) { $0 = WeakResponse(metadata: entry.metadata, response: response) }
             }
             record = nil
         }
-        // Most of them are released by now.
+        // Drops those that were released since.
         weakResponses.updateAll { _, _ in }
     }
 
@@ -131,7 +132,7 @@ extension TieredStore {
 
     func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }
 
-    /// Takes the stripes in their order, so that two such changes cannot wait for each other.
+    /// Takes the stripes in order, so that two such changes cannot deadlock.
     private func holdingAllStripes(_ body: () -> Void) {
         func lock(_ index: Int) {
             guard index < stripes.count else { return body() }
@@ -141,12 +142,12 @@ extension TieredStore {
     }
 }
 
-// Changes by other caches on the directory.
+// Changes by other caches of the directory.
 
 extension TieredStore {
-    /// Drops responses from memory that other caches removed or stored. Takes no stripe, and may be called with one
-    /// held. A response that is stored after the removal stays: each store looks first. A response that is stored
-    /// meanwhile is taken back by its store.
+    /// Drops responses from memory that other caches have removed or replaced. It takes no stripe and may be called
+    /// while one is held. A response that is stored after the removal stays, since each store looks for removals first.
+    /// A response that is being stored meanwhile is removed by its own store.
     func apply(_ changes: [DirectoryChange]) {
         let changes = changes.contains(.removedAll) ? [.removedAll] : Set(changes)
         for change in changes {

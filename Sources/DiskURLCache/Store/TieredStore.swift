@@ -1,36 +1,36 @@
-/// Memory over the disk: the one class that looks entries up, stores them and removes them.
+/// Memory above the disk. All lookups, stores and removals go through this class.
 ///
-/// Each change is made on the caller's thread, in all layers, while a lock of its key is held: so they see changes of
-/// one key in the same order. The disk is changed first, memory after it. Lookups need no such lock: they bring what
-/// they read from disk into memory unless memory saw a change of the key meanwhile.
+/// A change is made on the caller's thread in all layers, first on disk, then in memory, while a lock for its key is
+/// held: so all layers see the changes of a key in the same order. Lookups do not take that lock. What they read from
+/// disk is put into memory, unless memory saw a change of the key meanwhile.
 final class TieredStore: Sendable {
     let memory: MemoryCache<RequestKey, MemoryRecord>
-    /// Responses that memory gave up under pressure and the app still holds. Changed after memory.
+    /// Responses that memory dropped when it ran short, and that the app still holds. Changed after memory.
     let weakResponses = MemoryCache<RequestKey, WeakResponse>(costLimit: .max)
-    /// The layer under memory: the built-in one or an app's storage; nil when there is none.
+    /// The layer below memory: the built-in one or an app's storage; nil without one.
     let disk: (any StorageLayer)?
-    /// The same, if it is the built-in one: for functions that an app's storage does not have, such as an order of use.
+    /// The same layer if it is the built-in one: for what an app's storage does not have, such as an order of use.
     let diskStore: DiskStore?
-    /// Read-only; asked in order when the disk has nothing.
+    /// Read-only stores, which are searched in order if the disk has nothing.
     let fallbacks: [DiskStore]
     let removals = RemovalCounters()
     let sequence = EntrySequence()
     let hub: EventHub
     let maintenance: MaintenanceQueue
-    /// The largest entry of memory as a share of its capacity.
+    /// The size of the largest entry in memory, as a share of its capacity.
     private let maximumEntryFraction: Double
 
-    /// One stripe would do; sixteen keep changes of different keys apart. Taken before all other locks, and held across
-    /// the file operations of a change. The maintenance queue takes none: a thread that holds one may wait for the
-    /// queue.
+    /// Locks for changes. One would be enough; with sixteen, changes of different keys seldom wait for each other. They
+    /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
+    /// none, since a thread that holds one may wait for the queue.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
     /// Whether lists of variations are stored (`VariationList`); nil as long as nobody looked. False where another
     /// process has stored the first one since: that costs hits, for a removal looks for the list itself.
     let hasVariations: Mutex<Bool?>
-    /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
+    /// The time up to which the disk knows the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
 
-    /// - Parameter maintenance: the queue on which the disk wants its passes, which become those of this store.
+    /// - Parameter maintenance: the queue for the passes of the disk, whose work this store sets.
     init(
         memory: MemoryCache<RequestKey, MemoryRecord>, maximumEntryFraction: Double, disk: (any StorageLayer)?,
         maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
@@ -52,8 +52,8 @@ final class TieredStore: Sendable {
 
     // MARK: Lookup
 
-    /// The stored responses of a key. `HEAD` is answered from the responses for `GET`, and if there is none, from those
-    /// for `HEAD`.
+    /// The stored responses of a key. `HEAD` is answered from the responses to `GET`, and if there are none, from those
+    /// to `HEAD`.
     func lookup(_ key: RequestKey) -> Lookup {
         guard key.isForHead else { return lookup(stored: key) }
         let (get, head) = (lookup(stored: key), lookup(stored: key.storedForHead))
@@ -73,13 +73,13 @@ final class TieredStore: Sendable {
         return Lookup { [self] in read(key) }
     }
 
-    /// Nil for an app's storage, which several machines may share.
+    /// Nil with an app's storage, which several machines may share.
     var salt: CredentialSalt? { diskStore?.salt }
 
-    /// True only when no layer below memory has anything of a key. Reads no record.
+    /// True if certainly no layer below memory has anything for a key. Reads no record.
     func isUnknownBelow(_ key: RequestKey) -> Bool { fallbacks.isEmpty && disk?.mayContain(key) != true }
 
-    /// Asks every layer, and lets memory know all variants of the key from then on.
+    /// Reads all layers. From then on memory knows all variants of the key.
     private func read(_ key: RequestKey) -> [StoredVariant] {
         let ticket = memory.beginRead(key)
         let known = memory.value(for: key)?.variants ?? []
@@ -93,16 +93,16 @@ final class TieredStore: Sendable {
         }
         let variants = Self.oneOfEach(known + below.map { keeping($0, of: key) })
         let record = MemoryRecord(variants: variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
-        // If a body at hand is too large for memory, the next lookup asks again.
+        // If a loaded body is too large for memory, the next lookup reads again.
         memory.endRead(key, ticket: ticket, promoting: record.cost <= largestMemoryEntry ? record : nil)
         return variants
     }
 
-    /// Of several versions of one variant the most recent; the most recent variant first.
+    /// The most recent version of each variant, the most recent variant first.
     private static func oneOfEach(_ variants: [StoredVariant]) -> [StoredVariant] {
         guard variants.count > 1 else { return variants }
         var kept: [StoredVariant] = []
-        // Sorted so that of one version, which two layers have, the one at hand comes first.
+        // If two layers have the same version, the loaded one comes first.
         let sorted = variants.enumerated().sorted {
             ($0.element.metadata.sequence, $1.offset) > ($1.element.metadata.sequence, $0.offset)
         }
@@ -112,17 +112,17 @@ final class TieredStore: Sendable {
         return kept
     }
 
-    /// The variant; when its body is read, memory keeps a body that is not too large, and forgets the variant if there
-    /// is none. Memory may hold the variant, so that holds no store.
+    /// Wraps a variant so that loading its body updates memory: a body that fits is kept, and if the body is gone, the
+    /// variant is dropped. The store is captured weakly, since memory keeps the wrapper.
     private func keeping(_ variant: StoredVariant, of key: RequestKey) -> StoredVariant {
         guard variant.entry == nil else { return variant }
-        // A body that memory does not keep stays on disk: it may be opened instead of read.
+        // A body that memory does not keep remains on disk, and may be opened instead of being read.
         let isKept = variant.bodyLength + StoredEntry.headCost(variant.metadata) <= largestMemoryEntry
         return StoredVariant(
             variant.metadata, bodyLength: variant.bodyLength, from: variant.layer, open: isKept ? nil : variant.open
         ) { [weak self] in
             let entry = variant.load()
-            // Only what memory still lists: the key may have changed meanwhile.
+            // Only if memory still has the variant: the key may have changed meanwhile.
             if isKept || entry == nil { self?.memory.update(key) { $0?.replace(variant.metadata.sequence, by: entry) } }
             return entry
         }
@@ -136,24 +136,24 @@ final class TieredStore: Sendable {
         return isStored(key) || (key.isForHead && isStored(key.storedForHead))
     }
 
-    /// Why the disk, or one of the fallback directories, cannot be used.
+    /// Why the disk or a fallback directory cannot be used; nil if all can.
     var openingError: DiskURLCache.Error? {
         diskStore?.openingError ?? fallbacks.lazy.compactMap(\.openingError).first
     }
 
     // MARK: Bounds
 
-    /// The largest body that any layer takes, in bytes.
+    /// The largest body that any layer accepts, in bytes.
     var largestStorableBody: Int { max(largestMemoryEntry, disk?.largestEntry ?? 0) }
 
     var largestMemoryEntry: Int { memory.costLimit.share(maximumEntryFraction) }
 
     // MARK: Maintenance
 
-    /// False in a forked child, which has no maintenance queue.
+    /// False in a forked child process, which has no maintenance queue.
     private var isOpeningProcess: Bool { diskStore?.isOpeningProcess != false }
 
-    /// The work of the maintenance queue: it keeps the disk within its bounds.
+    /// The work of the maintenance queue, which keeps the disk within its capacity.
     func pass(isFlush: Bool) {
         guard let disk, isOpeningProcess, disk.beginPass(isFlush: isFlush) else { return }
         noteUses()
@@ -161,7 +161,7 @@ final class TieredStore: Sendable {
         disk.endPass(isFlush: isFlush)
     }
 
-    /// Tells the disk what memory answered since the last time, so that its order of use is exact.
+    /// Tells the disk about the uses that memory answered since the last call, so that the order of use is exact.
     func noteUses() {
         let uses = notedUses.withLock { last in
             let uses = memory.uses(since: last)
@@ -176,7 +176,7 @@ final class TieredStore: Sendable {
         if isOpeningProcess { maintenance.perform { pass(isFlush: true) } }
     }
 
-    /// The cache goes: its index is saved, and nothing is held any more.
+    /// Called when the cache is released: saves the index and releases everything.
     func close() {
         flush()
         if isOpeningProcess { disk?.close() }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The directory and its folder of records: whether they are there and ours, and what they take besides the records.
-/// Confined to `DiskStore.io`.
+/// The directory and its folder of records: whether they exist and belong to this user, and the space that they take
+/// besides the records. Used only while `DiskStore.io` is held.
 struct CacheDirectory {
     private let files: any FileSystem
     private let paths: DiskPaths
@@ -11,13 +11,14 @@ struct CacheDirectory {
         var folder: FileIdentity
     }
 
-    /// The directory and its folder of records as they were opened; nil before, and when they are gone.
+    /// The identity of the directory and its folder of records when they were opened; nil before that, and after they
+    /// were removed.
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
-    /// This cache made the directory: nobody used it before.
+    /// Whether this cache made the directory, so that no other cache has used it before.
     private(set) var wasMadeHere = false
-    /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
+    /// Whether a clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// The size of folders and index files on disk, in bytes.
     private(set) var overhead = 0
@@ -37,19 +38,20 @@ struct CacheDirectory {
         case otherDirectory
     }
 
-    /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner
-    /// alone; two system calls when they do. Nil when they are gone and `mayMake` is false.
+    /// Makes sure that the directory and its folder of records exist, are directories, and that only their owner can
+    /// write to them. Two system calls if all is well. Nil if they do not exist and `mayMake` is false.
     mutating func open(mayMake: Bool) throws(DiskURLCache.Error) -> Opening? {
         let before = identity
         identity = nil
-        // A link to a directory is followed, since the user gave the path. A link to the folder of records is not.
+        // If the directory is a link, it is followed, since the user gave the path. A link in place of the folder of
+        // records is not.
         guard
             let directory = try status(
                 of: paths.directory, at: paths.directoryBytes, before?.directory, mayMake: mayMake),
             let folder = try status(of: paths.records, at: paths.recordsBytes, before?.folder, mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
-        // A directory that was made just now is a new one, even if the file system gave it the same number again.
+        // A directory that was just made is a new one, even if the file system reused the inode number.
         if directory.isNew || directory.identity != before?.directory {
             wasMadeHere = directory.isNew
             if directory.isNew { tag() }
@@ -76,8 +78,8 @@ struct CacheDirectory {
 
     private typealias Found = (identity: FileIdentity, isNew: Bool)
 
-    /// Nil if it is missing and may not be made.
-    /// - Parameter other: a path that leads to it, too.
+    /// Nil if it does not exist and may not be made.
+    /// - Parameter other: a second path to the same folder.
     private func status(
         of path: String, at other: [CChar], _ known: FileIdentity?, mayMake: Bool
     ) throws(DiskURLCache.Error) -> Found? {
@@ -98,7 +100,7 @@ struct CacheDirectory {
                 }
             }
             if found.kind != .directory { throw .init(.obstructed, path: path) }
-            // The directory is checked once it is open: its path could lead to a third one.
+            // It is opened before it is compared, since the path could lead somewhere else a moment later.
             if found.identity != known, let file = try? files.openFile(other, O_RDONLY | O_DIRECTORY) {
                 defer { files.closeQuietly(file) }
                 found = (try? files.status(file)) ?? found
@@ -110,7 +112,7 @@ struct CacheDirectory {
     }
 
     private func makeDirectories(_ path: String) throws(DiskURLCache.Error) {
-        // Mostly its parents are there, which a sandbox may not let us see.
+        // Mostly the parents exist, although a sandbox may not let us see them.
         if (try? files.makeDirectory(path)) != nil { return }
         var partial = ""
         for component in path.split(separator: "/") {
@@ -118,7 +120,7 @@ struct CacheDirectory {
             do throws(Errno) {
                 try files.makeDirectory(partial)
             } catch {
-                // A parent that exists already is fine. Whether the path leads to a directory is checked at the end.
+                // An existing parent is not an error. At the end it is checked whether the path leads to a directory.
                 let isThere = (try? files.status(at: partial + "/.")) != nil
                 if !isThere {
                     if error.code == EEXIST || error.code == ENOTDIR { throw .init(.obstructed, path: partial) }
@@ -128,7 +130,7 @@ struct CacheDirectory {
         }
     }
 
-    /// Why a directory that is only read cannot be read.
+    /// Why a read-only directory cannot be read; nil if it can.
     mutating func readingError(_ reader: RecordReader) -> DiskURLCache.Error? {
         var first: RecordName?
         do throws(DiskURLCache.Error) {
@@ -147,23 +149,23 @@ struct CacheDirectory {
         } catch {
             return .init(.notReadable, path: paths.records, errno: error.code)
         }
-        // The modes of the first record are those of all: whoever filled the directory wrote them.
+        // The mode of the first record is taken for that of all, since the same program filled the directory.
         guard let first, case .unreadable(let error) = reader.read(first, .tail, limit: .max >> 1) else { return nil }
         return .init(.notReadable, path: paths.records + "/" + first.text, errno: error.code)
     }
 
     // MARK: The folder of records
 
-    /// Moves the records' folder away, which takes the same time at any number of records; it is deleted later. Once
-    /// moved, no lookup of any process finds them.
-    /// - Throws: if that cannot be done: the records are still to be cleared.
+    /// Renames the folder of records, which takes the same time however many there are. From then on no lookup of any
+    /// process finds them. The renamed folder is deleted later.
+    /// - Throws: if the folder cannot be renamed; then the records still have to be cleared.
     mutating func clear() throws(Errno) {
         do throws(Errno) {
             let status = try files.status(at: paths.records)
             guard status.kind == .directory else { throw Errno(ELOOP) }
             try files.rename(paths.records, to: paths.new(.trash))
         } catch {
-            // There is no folder of ours, so there is nothing to clear.
+            // There is no folder of this cache, so there is nothing to clear.
             if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR, !unlinkRecords() {
                 mustClear = true
                 throw error
@@ -173,23 +175,23 @@ struct CacheDirectory {
         if (try? files.status(at: paths.directory + "/.")) != nil { remakeFolder() }
     }
 
-    /// A folder does not shrink when its files go. Puts another one in its place if it is empty: no record of another
-    /// process goes.
+    /// Replaces an empty folder of records by a new one, since a folder does not shrink when its files are removed.
+    /// Only if it is empty, so that no record of another process is lost.
     mutating func replaceEmptyFolder() -> Bool {
         guard (try? files.removeDirectory(paths.records)) != nil else { return false }
         remakeFolder()
         return true
     }
 
-    /// The folder is another one, and this cache knows it.
+    /// Makes the folder again, and notes its identity.
     private mutating func remakeFolder() {
         try? files.makeDirectory(paths.records)
         guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return }
         identity?.folder = status.identity
     }
 
-    /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process
-    /// serves them. False if a record is left.
+    /// Removes the records one by one, if the folder cannot be renamed, for example on a full disk. False if a record
+    /// is left.
     private func unlinkRecords() -> Bool {
         guard let listing = try? FolderListing(files, paths, owner: owner) else { return false }
         var isAnyLeft = false
@@ -205,8 +207,9 @@ struct CacheDirectory {
 
     // MARK: Cleared folders
 
-    /// Deletes the folders of cleared records, up to `limit` files; true when none is left. Files in them that are not
-    /// records are not ours: they are moved back to the records' folder. Needs no lock: no cache uses these folders.
+    /// Deletes the folders of cleared records, up to `limit` files; true when nothing is left. Files in them that are
+    /// not records do not belong to the cache and are moved back to the folder of records. It needs no lock, since no
+    /// cache uses these folders.
     static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
         for folder in paths.all(.trash, in: files) {
@@ -222,8 +225,8 @@ struct CacheDirectory {
                 return records.count < budget
             }
             for name in records {
-                // A folder or a link under a record's name is not ours either. Of what cannot be looked at nothing is
-                // known: it stays.
+                // A folder or a link with the name of a record does not belong to the cache either. If its kind cannot
+                // be found out, it is not deleted.
                 guard let status = try? files.status(at: folder + "/" + name) else { continue }
                 if status.kind == .regular {
                     try? files.unlink(folder + "/" + name)
@@ -247,6 +250,6 @@ struct CacheDirectory {
 }
 
 extension DiskURLCache.Error {
-    /// Nothing in the directory is read, written or removed.
+    /// Whether nothing in the directory may be read, written or removed.
     var isForeign: Bool { [.obstructed, .otherOwner, .writableByOthers].contains(code) }
 }

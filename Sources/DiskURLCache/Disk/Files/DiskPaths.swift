@@ -1,5 +1,5 @@
-/// The paths in a cache directory. Each is resolved whenever it is used: no directory is kept open, so a directory
-/// that was replaced, or cleared by another process, is seen at once.
+/// The paths in a cache directory. They are resolved at each use, and no directory is kept open, so that a directory
+/// that another process replaced or cleared is noticed at once.
 package struct DiskPaths: Sendable {
     package let directory: String
     package let records: String
@@ -9,13 +9,14 @@ package struct DiskPaths: Sendable {
     var lock: String { directory + "/lock" }
     var salt: String { directory + "/salt" }
     var tag: String { directory + "/CACHEDIR.TAG" }
-    /// The same paths for system calls that each store makes. A `String` is measured and copied each time.
+    /// The same paths as C strings, for the system calls of each store: a `String` would be measured and copied each
+    /// time.
     let directoryBytes: [CChar]
     let recordsBytes: [CChar]
     let changesBytes: [CChar]
 
-    /// Whether a cache may be there. Not if the path depends on the working directory, and not in the root folder,
-    /// which belongs to the system: nothing is made or removed there.
+    /// Whether a cache may use this directory: not if the path depends on the working directory, and not if it is the
+    /// root folder, which belongs to the system.
     let canBeUsed: Bool
 
     /// The bytes before a record's name.
@@ -35,21 +36,21 @@ package struct DiskPaths: Sendable {
         prefix = Array((directory + "/records/").utf8CString.dropLast())
     }
 
-    /// The beginning of a name that 16 hexadecimal digits end.
+    /// The beginning of a name that ends with 16 hexadecimal digits.
     enum Temporary: String {
         /// A folder of cleared records.
         case trash = "trash-"
-        /// A body that arrives, or did.
+        /// A body that is arriving, or was.
         case incoming = "incoming-"
     }
 
-    /// A path that no other clearing, or no other body that arrives, has.
+    /// A new, unique path of this kind.
     func new(_ kind: Temporary) -> String {
         let number = String(UInt64.random(in: 0 ... .max), radix: 16)
         return directory + "/" + kind.rawValue + String(repeating: "0", count: 16 - number.count) + number
     }
 
-    /// The paths of that kind in the directory.
+    /// All paths of this kind in the directory.
     func all(_ kind: Temporary, in files: any FileSystem) -> [String] {
         var names: [String] = []
         try? files.list(directory) {
@@ -65,7 +66,7 @@ package struct DiskPaths: Sendable {
             && name.utf8.dropFirst(length).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
-    /// Calls with the path of a record, without allocating.
+    /// Calls `body` with the path of a record, without allocating.
     @inline(__always)
     package func withRecord<Value, Failure>(
         _ name: RecordName, _ body: (UnsafePointer<CChar>) throws(Failure) -> Value
@@ -80,6 +81,6 @@ package struct DiskPaths: Sendable {
         }.get()
     }
 
-    /// Everything besides the records that counts towards the capacity.
+    /// The files and folders besides the records that count towards the capacity.
     package var besidesRecords: [String] { [directory + "/.", records, index, changes, salt, tag] }
 }

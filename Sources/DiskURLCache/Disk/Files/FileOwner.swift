@@ -1,15 +1,15 @@
 import Foundation
 
-/// The user whose folders and records a store believes: another user could forge responses in them.
+/// The user whose folders and records a store trusts. Another user could forge responses in theirs.
 package enum FileOwner: Sendable, Hashable {
     /// The user that the process runs as now.
     case process
-    /// That user, or root: a folder that is only read may come with the system, or from its administrator.
+    /// That user, or root: a read-only folder may belong to the system or its administrator.
     case processOrRoot
-    /// Tools look into the cache of any user.
+    /// A given user: tools may look into the cache of any user.
     case user(UInt32)
 
-    /// The user of the process. Asked once a second, since each record that is read is compared with it.
+    /// The user of the process. Read once a second, since it is compared with the owner of each record that is read.
     private static let user = Mutex(geteuid(), isContended: true)
 
     static func userMayHaveChanged() { user.withLock { $0 = geteuid() } }
@@ -33,8 +33,8 @@ package enum FileOwner: Sendable, Hashable {
         folder.kind == .directory && owns(folder) && folder.permissions & 0o022 == 0
     }
 
-    /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too, and
-    /// another user could change what he may write.
+    /// Whether it is a file that a store may read. A file with a second name may also be in a different folder, where
+    /// another user could change it.
     func isTrustedFile(_ file: FileStatus) -> Bool {
         file.kind == .regular && file.links == 1 && owns(file) && file.permissions & 0o022 == 0
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The number that a failed system call left.
+/// The error number of a failed system call.
 package struct Errno: Error, Hashable, Sendable {
     package let code: Int32
 
@@ -10,26 +10,26 @@ package struct Errno: Error, Hashable, Sendable {
 
     static var last: Errno { Errno(errno) }
 
-    /// Nothing has that name.
+    /// Whether there is nothing with that name.
     var isMissing: Bool { code == ENOENT }
 
-    /// The system refuses for now, say because files are protected while the device is locked.
+    /// Whether the system refuses, for example because files are protected while the device is locked.
     var isNotPermitted: Bool { code == EPERM || code == EACCES }
 
-    /// The file system has no locks.
+    /// Whether the file system has no locks.
     var isWithoutLocks: Bool { code == ENOLCK || code == ENOTSUP || code == ENOSYS }
 }
 
-/// The facts of `stat` about a file, as far as the disk layer needs them.
+/// The part of the result of `stat` that the disk layer needs.
 package struct FileStatus: Sendable, Hashable {
     package enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
     package var kind: Kind
     package var permissions: UInt32
-    /// The user that the file belongs to.
+    /// The user who owns the file.
     package var owner: UInt32
     package var size: Int
-    /// The size of the file on disk, in bytes: allocated blocks, not its length.
+    /// The space that the file takes on disk, in bytes of whole blocks. Not its length.
     package var allocated: Int
     package var links: Int
     package var identity: FileIdentity
@@ -39,49 +39,52 @@ package struct FileStatus: Sendable, Hashable {
     package var modifiedSeconds: UInt32 { UInt32(clamping: modified / 1_000_000_000) }
 }
 
-/// Two paths lead to the same file exactly when these are equal.
+/// The identity of a file: two paths lead to the same file if and only if these are equal.
 package struct FileIdentity: Sendable, Hashable {
     var device: UInt64
     var inode: UInt64
 }
 
-/// The few file operations that the disk layer uses: a seam for tests, which fail, shorten, log or replay the k-th of
-/// them.
+/// The few file operations that the disk layer uses. Tests replace them, to make the k-th one fail, to shorten, log or
+/// repeat it.
 ///
-/// Each method is one system call, its errors and its short counts included; what loops until done is in the extension.
+/// Each method is a single system call, with its errors and short counts. Functions that loop until all is done are in
+/// the extension.
 package protocol FileSystem: Sendable {
     func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32
     func close(_ file: Int32) throws(Errno)
     func status(_ file: Int32) throws(Errno) -> FileStatus
-    /// Of the name itself, should it be a symbolic link.
+    /// The status of the name itself, even if it is a symbolic link.
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus
-    /// From a place in the file, whatever was read before.
+    /// Reads from a position in the file, independent of earlier reads.
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int
-    /// Both pieces by one call, as if they were one.
+    /// Writes both pieces by one call, as if they were one.
     func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int
     func truncate(_ file: Int32, _ length: Int) throws(Errno)
     func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno)
     func unlink(_ path: UnsafePointer<CChar>) throws(Errno)
     func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno)
-    /// With mode 0700, whatever the umask.
+    /// Makes a directory with mode 0700, whatever the umask is.
     func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
-    /// The names in a directory that is not a symbolic link, `.` and `..` left out, until `body` gives false.
+    /// Calls `body` with the names in a directory, without `.` and `..`, until it returns false. The directory must not
+    /// be a symbolic link.
     func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno)
-    /// Lock of the open file (`flock`), without waiting: false when somebody else holds it. A shared one excludes only
-    /// those that are not shared.
+    /// Locks the open file (`flock`) without waiting; false if it is locked already. A shared lock excludes only
+    /// exclusive ones.
     func lockFile(_ file: Int32, isShared: Bool) throws(Errno) -> Bool
     func unlockFile(_ file: Int32) throws(Errno)
-    /// Lock of the process (`fcntl`), without waiting: not inherited by a forked child, gone when the process dies.
+    /// Locks the file for the process (`fcntl`) without waiting. A forked child does not inherit the lock, and it is
+    /// released when the process dies.
     func lockProcess(_ file: Int32) throws(Errno) -> Bool
 }
 
 extension FileSystem {
-    /// Lock of the open file for this one alone.
+    /// Locks the open file exclusively.
     func lockFile(_ file: Int32) throws(Errno) -> Bool { try lockFile(file, isShared: false) }
 
-    /// Opens for reading or writing as asked; never follows a symbolic link in the last place, never leaks over exec,
-    /// never hangs on a FIFO.
+    /// Opens a file with these flags. It does not follow a symbolic link at the end of the path, does not pass the
+    /// descriptor on to other programs, and does not hang on a FIFO.
     package func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
         while true {
             do throws(Errno) {
@@ -92,8 +95,8 @@ extension FileSystem {
         }
     }
 
-    /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything
-    /// else.
+    /// Opens or makes a file of the cache: a regular file of this user with a single name and mode 0600. Throws `ELOOP`
+    /// for anything else.
     package func openRegular(
         _ path: String, _ flags: Int32, owner: FileOwner = .process
     ) throws(Errno) -> (file: Int32, status: FileStatus) {
@@ -101,8 +104,8 @@ extension FileSystem {
         do throws(Errno) {
             let status = try status(file)
             guard owner.isTrustedFile(status) else { throw Errno(ELOOP) }
-            // The umask may have taken permissions that the cache needs. A file that lost this name meanwhile is not
-            // the cache's.
+            // The umask may have removed permissions that the cache needs. A file that has lost this name meanwhile
+            // does not belong to the cache.
             if flags & O_CREAT != 0, status.permissions != 0o600 {
                 guard try self.status(at: path).identity == status.identity else { throw Errno(ELOOP) }
                 try setPermissions(file, 0o600)
@@ -114,7 +117,8 @@ extension FileSystem {
         }
     }
 
-    /// Fills the buffer from that place of the file on; the count is short only at the end of the file.
+    /// Fills the buffer from that position in the file. The count is less than the buffer's only at the end of the
+    /// file.
     func readFully(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
         var done = 0
         while done < buffer.count {
@@ -130,7 +134,7 @@ extension FileSystem {
         return done
     }
 
-    /// Writes all of both pieces, or throws.
+    /// Writes both pieces completely, or throws.
     package func writeFully(
         _ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0)
     ) throws(Errno) {
@@ -157,7 +161,7 @@ extension FileSystem {
         }.get()
     }
 
-    /// So many bytes from that place of the file on, or fewer at its end.
+    /// Reads so many bytes from that position in the file, or fewer at its end.
     func bytes(of file: Int32, at offset: Int, count: Int) throws(Errno) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let length = try bytes.withUnsafeMutableBytes { buffer in
@@ -167,14 +171,14 @@ extension FileSystem {
         return bytes
     }
 
-    /// Whether a name still leads to a file that is open, as far as can be seen. A different process may have moved the
-    /// folder away, and made a file of that name in the new one.
+    /// Whether a path still leads to an open file. Another process may have moved the folder away and made a file with
+    /// the same name in a new folder.
     func isStill(_ file: Int32, at path: UnsafePointer<CChar>) -> Bool {
         guard let named = try? status(at: path), let opened = try? status(file) else { return true }
         return named.identity == opened.identity
     }
 
-    /// Closes, the error told or not: the descriptor is gone either way.
+    /// Closes the file and ignores an error: the descriptor is closed either way.
     package func closeQuietly(_ file: Int32) {
         try? close(file)
     }

@@ -1,27 +1,28 @@
 import Foundation
 
-/// The knowledge that lookups need of the directory: its state, and the index.
+/// What lookups have to know about the directory: its state, and the index.
 ///
-/// Its one lock is taken last, and never held across a file operation. Rows come in or leave only while `DiskStore.io`
-/// is held as well, so that rows and files agree.
+/// Its lock is taken last and never held across a file operation. Rows enter or leave only while `DiskStore.io` is held
+/// as well, so that rows and files agree.
 final class Catalog: Sendable {
     /// Guarded by the lock around it.
     private struct Contents {
         var state = DiskState.guest
         var index = DiskIndex()
         var capacity: Int
-        /// Uses before the index is there: it takes note of them when it is.
+        /// Uses that were noted before there is an index, which gets them when it is built.
         var earlyUses: [IndexUse] = []
-        /// Keys whose files and rows may not agree; true if the bodies are to be verified too.
+        /// Keys whose files and rows may not agree; true if the bodies have to be verified too.
         var examinations: [KeyName: Bool] = [:]
-        /// Keys whose records guests are writing, and how many writes have not ended: their slots are probed. A write
-        /// of a process that died never ends, as far as is told: its key stays until no other cache is there.
+        /// Keys whose records guests are writing, with the number of unfinished writes. Their slots are probed. If a
+        /// guest dies while it writes, the end is never reported, and the key stays here until there are no other
+        /// caches.
         var shared: [KeyName: Int] = [:]
-        /// This cache owns the directory, and found no other one at its last look: see `Membership`.
+        /// Whether this cache owns the directory and found no other cache at its last look: see `Membership`.
         var isAlone = false
-        /// For a cache without an index; nil if the folder is to be listed first.
+        /// The names of records, for a cache without an index; nil if the folder has to be listed first.
         var names: NameTable?
-        /// A listing of the folder that has not ended may lack records.
+        /// Whether a listing of the folder that is in progress may lack records.
         var isListingOutdated = false
 
         func isExact(_ key: KeyName) -> Bool {
@@ -30,7 +31,7 @@ final class Catalog: Sendable {
         }
 
         mutating func noteEarly(_ use: IndexUse) {
-            // Bounded, should the index never be loaded.
+            // The number is limited, in case the index is never loaded.
             if earlyUses.count < 1_024 { earlyUses.append(use) }
         }
 
@@ -41,10 +42,10 @@ final class Catalog: Sendable {
         }
     }
 
-    /// How many keys of a kind are kept.
+    /// The largest number of keys that are kept in each of the tables above.
     private static let keyLimit = 65_536
     private let contents: Mutex<Contents>
-    /// Seconds after which an entry that was not used is a miss.
+    /// The seconds after which an unused entry is a miss.
     private let maximumAccessAge: TimeInterval?
 
     init(_ configuration: DiskStore.Configuration) {
@@ -56,7 +57,7 @@ final class Catalog: Sendable {
 
     var state: DiskState { contents.withLock { $0.state } }
 
-    /// Returns the state before: the lock of a directory is released outside this one.
+    /// Returns the old state, so that a directory's lock in it is released outside of this lock.
     func move(_ step: DiskState.Step) -> DiskState {
         contents.withLock { contents in
             defer { contents.state = contents.state.after(step) }
@@ -69,20 +70,20 @@ final class Catalog: Sendable {
         set { contents.withLock { $0.isAlone = newValue } }
     }
 
-    /// Whether nobody else changes the records, and the index knows them all.
+    /// Whether no other cache changes the records, and the index knows all of them.
     var isAloneAndCurrent: Bool { contents.withLock { $0.isAlone && $0.state.isCurrent } }
 
-    /// The index may lack records, or be about another folder: the owner lists the folder again, and slots are probed
-    /// until then.
+    /// Notes that the index may lack records, or describe a different folder. The owner lists the folder again; until
+    /// then slots are probed.
     func distrust() { contents.withLock { $0.distrust() } }
 
-    /// The listing that begins now knows all records that are there.
+    /// A listing begins now, which will know all present records.
     func beginListing() {
         contents.withLock { $0.isListingOutdated = false }
     }
 
-    /// The index knows every record from now on, except the records of keys that are to be examined. False if that is
-    /// not known any more.
+    /// From now on the index knows every record, except those of keys that have to be examined. False if something
+    /// happened meanwhile, so that it does not.
     func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
@@ -90,8 +91,8 @@ final class Catalog: Sendable {
             contents.state = contents.state.after(.list(lock, folder))
             guard contents.state.isCurrent else { return false }
             contents.index.note(contents.earlyUses)
-            // A record that was written during the listing gets its row, and its place in the order, when its key is
-            // examined.
+            // A record that was written during the listing gets its row, and its position in the order of use, when its
+            // key is examined.
             contents.earlyUses.removeAll { contents.index.contains($0.key) }
             return true
         }
@@ -104,17 +105,17 @@ final class Catalog: Sendable {
 
     // MARK: Lookups
 
-    /// Where to look for a key's records, decided under the lock; the reading follows without it.
+    /// Where to look for the records of a key. It is decided under the lock; the records are then read without it.
     struct LookupPlan {
-        /// One bit for each slot to be read.
+        /// The slots to read, one bit for each.
         var slots: UInt8 = 0
-        /// Slots whose rows the index believes to be good records.
+        /// The slots that have intact records according to the index.
         var known: UInt8 = 0
-        /// The slots are those of rows.
+        /// Whether the slots are known from rows, not probed.
         var isExact = false
-        /// The largest record that would be read.
+        /// The size of the largest record that is read.
         var limit = 0
-        /// The lookup was the first change since the index was saved.
+        /// Whether this lookup is the first change since the index was saved.
         var isFirstChange = false
     }
 
@@ -128,7 +129,7 @@ final class Catalog: Sendable {
             var expired: UInt8 = 0
             contents.index.forEachRow(of: key) { row in
                 let bit = UInt8(1) << row.slot
-                // An index that is a hint knows neither the files nor the last uses.
+                // If the index is only a hint, its rows may be out of date.
                 if contents.state.isCurrent, !row.isPartial { plan.known |= bit }
                 if contents.state.isCurrent, isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
             }
@@ -155,8 +156,8 @@ final class Catalog: Sendable {
 
     func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }
 
-    /// Replaces the rows of a key by those that its files say.
-    /// - Returns: the rows with their places in the order of use.
+    /// Replaces the rows of a key with those that describe its files.
+    /// - Returns: the rows with their positions in the order of use.
     func replaceRows(of key: KeyName, by rows: [IndexRow]) -> [IndexRow] {
         contents.withLock { contents in
             for slot in 0..<RecordName.slots {
@@ -185,7 +186,7 @@ final class Catalog: Sendable {
         contents.withLock { body($0.index) }
     }
 
-    /// To be called while `DiskStore.io` is held, where rows come or go.
+    /// If rows enter or leave, `DiskStore.io` must be held.
     @discardableResult
     func change<Result>(_ body: (inout DiskIndex) -> Result) -> Result {
         contents.withLock { body(&$0.index) }
@@ -198,7 +199,7 @@ final class Catalog: Sendable {
 
     // MARK: Examinations
 
-    /// A key's files and rows may not agree. Until the key is examined, its slots are probed.
+    /// Notes that the files and rows of a key may not agree. Until the key is examined, its slots are probed.
     func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
         contents.withLock { contents in
             guard contents.examinations.count < Self.keyLimit else {
@@ -217,7 +218,7 @@ final class Catalog: Sendable {
         contents.withLock { $0.examinations.first }.map { ($0.key, $0.value) }
     }
 
-    /// The keys of a resource whose rows are not certain.
+    /// The keys of a resource whose rows may be wrong.
     func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {
         contents.withLock { contents in
             Set(contents.examinations.keys).union(contents.shared.keys).filter { $0.resource == resource }
@@ -235,7 +236,7 @@ final class Catalog: Sendable {
         }
     }
 
-    /// A guest has written it. The files are examined now, and the index knows them again.
+    /// A guest has written the record. Its files are examined, and the index knows them again.
     func endSharing(_ key: KeyName) {
         contents.withLock { contents in
             guard let count = contents.shared[key] else { return }
@@ -243,7 +244,7 @@ final class Catalog: Sendable {
         }
     }
 
-    /// No guest is there any more. What one was writing when its process died is examined.
+    /// There are no guests any more. Records that a guest was writing when it died are examined.
     func endSharing() {
         let keys = contents.withLock { contents in
             defer { contents.shared = [:] }
@@ -279,7 +280,7 @@ final class Catalog: Sendable {
         contents.withLock { $0.names?.keys(ofResource: resource) }
     }
 
-    /// Before the folder is listed: what others tell meanwhile is added.
+    /// Called before the folder is listed; names that others report meanwhile are added.
     func beginNames() { contents.withLock { $0.names = NameTable() } }
 
     func fillNames(_ keys: [KeyName]) { contents.withLock { $0.names?.fill(keys) } }
@@ -294,7 +295,7 @@ final class Catalog: Sendable {
 
     var sharedKeys: Set<KeyName> { contents.withLock { Set($0.shared.keys) } }
 
-    /// No fact about the records holds any more.
+    /// Forgets everything about the records.
     func forget() {
         contents.withLock { contents in
             contents.index = DiskIndex()

@@ -1,31 +1,30 @@
-/// The relation of a cache to its directory. `Catalog.move` is the one function that changes it, by one of the steps
-/// below, and all other code asks it.
+/// What a cache is to its directory. Only `Catalog.move` changes it, by one of the steps below.
 enum DiskState: Sendable {
-    /// Ended: records are read and removed, none is written.
+    /// The cache was closed: records are still read and removed, but not written.
     case closed
-    /// The directory cannot be used: no record is written.
-    /// - Parameter isReadable: false for a folder that belongs to somebody else, or that was cleared and could not be
-    ///   moved away: no record is read from it.
+    /// The directory cannot be used, so that no record is written.
+    /// - Parameter isReadable: whether records may be read. Not from a folder that belongs to somebody else, or one
+    ///   that was cleared and could not be moved away.
     case unusable(isReadable: Bool)
-    /// A different process owns the directory, or this cache has not asked yet. There is no index: slots are probed.
+    /// Another cache owns the directory, or this one has not asked yet. There is no index, so slots are probed.
     case guest
-    /// This cache holds the directory's lock, keeps the index and evicts.
-    /// - Parameter folder: the folder of which the index knows every record; nil until the folder was listed: slots are
-    ///   probed.
+    /// This cache holds the directory's lock, keeps the index, and evicts.
+    /// - Parameter folder: the folder whose records the index knows completely. Nil until the folder was listed; until
+    ///   then slots are probed.
     case owner(OwnerLock, folder: FileIdentity?)
 
-    /// What happens to a cache. Each step says in `after` from which states it leads to which.
+    /// An event that changes the state. `after` says from which state each step leads to which.
     enum Step {
         case close
         case refuse(isReadable: Bool)
         /// The directory can be used again.
         case accept
-        /// The path leads to another directory, or the lock was given up.
+        /// The path leads to a different directory, or the lock was given up.
         case leave
         case own(OwnerLock)
         /// The index knows every record of the folder.
         case list(OwnerLock, FileIdentity)
-        /// The owner has replaced the folder itself: what it knows of the records holds for the new one.
+        /// The owner has replaced the folder itself, and its index is right for the new one.
         case replaceFolder(FileIdentity?)
         /// The index may lack records.
         case distrust

@@ -1,10 +1,10 @@
-/// The keys that may have records, for a cache without an index: an unsafe request removes the records of its resource
-/// (RFC 9111 §4.4), and does not list the folder each time.
+/// The keys that may have records, for a cache without an index. With it, an unsafe request, which removes the records
+/// of its resource (RFC 9111 §4.4), does not have to list the folder each time.
 ///
-/// It is made by one listing. From then on each cache tells the keys that it stores, and they are added. A key whose
-/// records were removed stays in it, which costs a few system calls.
+/// It is made by listing the folder once. From then on keys that other caches report are added. Keys whose records were
+/// removed stay, which costs a few system calls each.
 struct NameTable: Sendable {
-    /// By resource.
+    /// Sorted by resource.
     private var listed: [KeyName] = []
     private var added: Set<KeyName> = []
 
@@ -12,7 +12,7 @@ struct NameTable: Sendable {
 
     mutating func fill(_ keys: [KeyName]) { listed = keys.sorted { $0.resource < $1.resource } }
 
-    /// False if there is no room: then the folder is to be listed again.
+    /// False if the table is full; then the folder has to be listed again.
     mutating func add(_ key: KeyName) -> Bool {
         added.insert(key)
         return added.count <= Self.addedLimit

@@ -1,29 +1,30 @@
 import Foundation
 
-/// The open file `changes`: what the caches on a directory tell each other, one row for each change. Each cache appends
-/// its rows, and reads those of the others. Confined to the lock of `Membership`, which says when the file exists.
+/// The open file `changes`, by which the caches of a directory tell each other about changes, one row for each. A cache
+/// appends its rows and reads those of the others. Used only under the lock of `Membership`, which says when the file
+/// exists.
 ///
-/// The file stays open, so no other file can be taken for it. A cache that finds another file at the path, or bytes
-/// that are not rows, takes every record for removed: so a file that is full, or cannot be written, is replaced by a
-/// new one.
+/// The file stays open, so that its inode number is not reused. A cache that finds a different file at the path, or
+/// bytes that are not rows, assumes that every record may have been removed. So a file that is full or cannot be
+/// written can simply be replaced by a new one.
 struct ChangeFile {
-    /// Where the file is, and whose rows are this cache's own.
+    /// Where the file is, and which rows are this cache's own.
     struct Place: Sendable {
         let files: any FileSystem
         let paths: DiskPaths
-        /// The length from which on the file is replaced, in bytes.
+        /// The length in bytes at which the file is replaced.
         let limit: Int
-        /// Tells this cache's own rows from those of others. Its last byte is the row's kind.
+        /// Identifies this cache's own rows. The last byte is 0: in a row it is the kind of the change.
         let writer = UInt64.random(in: .min ... .max) & ~0xFF
-        /// Whether caches hold the file by a shared lock, so that its owner knows whether anybody does. Not where the
-        /// system suspends processes: it kills one that sleeps with a lock on a file of a shared container.
+        /// Whether guests hold a shared lock on the file, which shows the owner that they exist. Not on systems that
+        /// suspend processes, since these kill a suspended process that holds a lock on a file of a shared container.
         let isHeld: Bool
     }
 
     private let place: Place
     private let opened: OpenFile
     let identity: FileIdentity
-    /// Up to where this cache has read.
+    /// The position up to which this cache has read.
     private(set) var offset: Int
 
     private var files: any FileSystem { place.files }
@@ -35,35 +36,39 @@ struct ChangeFile {
         offset = status.size
     }
 
-    /// All forget what they have in memory once in some thousand changes.
+    /// A limit of the limit: when the file is replaced, all caches empty their memory, which happens once in some
+    /// thousand changes.
     private static let largestLimit = 256 << 10
 
-    /// The file counts towards the capacity, and takes a small share of it. One block costs nothing.
+    /// The file counts towards the capacity, so it may take only a small share of it; but at least a block, which it
+    /// takes anyway.
     static func limit(capacity: Int) -> Int {
         max(4_096, min(largestLimit, capacity / 64)) / DirectoryChange.rowLength * DirectoryChange.rowLength
     }
 
     // MARK: Opening
 
-    /// Opens the file at its end, and makes it if it is missing.
-    /// - Parameter holds: whether this cache is to hold the file, so that the owner does not delete it.
+    /// Opens the file at its end; makes it if it does not exist.
+    /// - Parameter holds: whether this cache locks the file, so that the owner does not delete it.
     static func open(_ place: Place, holds: Bool) throws(Errno) -> ChangeFile {
         for _ in 0..<100 {
             let (file, status) = try openOnce(place)
             let opened = OpenFile(file, place.files)
-            // The owner is deleting the file at this moment.
+            // The owner is just deleting the file.
             guard !holds || !place.isHeld || hold(file, place.files) else {
                 usleep(100)
                 continue
             }
-            // Between the opening and the lock the owner may have deleted it, or another cache may have replaced it.
+            // Between opening and locking it, the owner may have deleted the file, or another cache may have replaced
+            // it.
             guard (try? place.files.status(at: place.paths.changesBytes))?.identity == status.identity else { continue }
             return ChangeFile(place, opened, status)
         }
         throw Errno(EAGAIN)
     }
 
-    /// A file system without locks holds nothing: then nobody gets an exclusive lock, and the file is never deleted.
+    /// On a file system without locks nothing is locked; then no cache gets an exclusive lock either, and the file is
+    /// never deleted.
     private static func hold(_ file: Int32, _ files: any FileSystem) -> Bool {
         do throws(Errno) {
             return try files.lockFile(file, isShared: true)
@@ -77,21 +82,20 @@ struct ChangeFile {
         do throws(Errno) {
             return try place.files.openRegular(path, O_RDWR | O_APPEND | O_CREAT)
         } catch {
-            // In a directory that cannot be written, the file may be there and can be read.
+            // In a directory that cannot be written, the file may exist and can be read.
             if error.isNotPermitted || error.code == EROFS,
                 let found = try? place.files.openRegular(path, O_RDONLY)
             {
                 return found
             }
-            // Something else has the name: it would be a removal of everything at each look.
+            // Something else has this name. It would mean a removal of everything at each look, so it is replaced.
             guard error.code == ELOOP else { throw error }
             try? place.files.unlink(path)
             return try make(place, at: path)
         }
     }
 
-    /// A new file, which begins with a row that says that every record may be removed. On a full disk it stays empty,
-    /// which needs no room.
+    /// Makes a new file, whose first row says that every record may have been removed. On a full disk it stays empty.
     private static func make(_ place: Place, at path: String) throws(Errno) -> (Int32, FileStatus) {
         let (file, status) = try place.files.openRegular(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
         try? place.files.writeFully(file, DirectoryChange.removedAll.row(by: place.writer))
@@ -100,7 +104,8 @@ struct ChangeFile {
 
     // MARK: Reading
 
-    /// Whether another cache has appended a row; nil if another file, or none, is at the path.
+    /// The length of the file now, which shows whether another cache has appended a row; nil if there is a different
+    /// file, or none, at the path.
     func hasNews() throws(Errno) -> Int? {
         do throws(Errno) {
             let status = try files.status(at: place.paths.changesBytes)
@@ -111,13 +116,13 @@ struct ChangeFile {
         }
     }
 
-    /// The changes by other caches since the last reading; nil if the bytes are not whole rows: then any change may
-    /// have been missed.
+    /// The changes by other caches since the last reading; nil if the bytes are not complete rows, so that any change
+    /// may have been missed.
     mutating func read(to end: Int) -> [DirectoryChange]? {
         let start = offset
         let length = end - start
         offset = end
-        // A little longer than the limit: rows come from several caches at once.
+        // The file may exceed the limit a little, since several caches append at once.
         guard length >= 0, length <= 2 * Self.largestLimit, length % DirectoryChange.rowLength == 0,
             let bytes = try? files.bytes(of: opened.file, at: start, count: length), bytes.count == length
         else { return nil }
@@ -132,7 +137,7 @@ struct ChangeFile {
         }
     }
 
-    /// Whether an owner has told that it knows of the file.
+    /// Whether an owner has reported that it knows the file.
     var isNoticed: Bool {
         guard let size = try? files.status(opened.file).size, size <= 2 * Self.largestLimit,
             let bytes = try? files.bytes(of: opened.file, at: 0, count: size)
@@ -156,22 +161,24 @@ struct ChangeFile {
 
     // MARK: Writing
 
-    /// Appends a row. A row never lies across two pages, so a reader sees it whole or not at all.
-    /// - Returns: the length of the file; nil if another file, or none, is at the path by now: the row is lost.
+    /// Appends a row. A row never crosses a page boundary, so a reader sees all of it or nothing.
+    /// - Returns: the length of the file; nil if there is a different file, or none, at the path by now, so that nobody
+    ///   reads the row.
     mutating func append(_ change: DirectoryChange) throws(Errno) -> Int? {
         try files.writeFully(opened.file, change.row(by: place.writer))
         guard let size = try hasNews() else { return nil }
-        // Its own row is no news.
+        // A cache does not have to read its own row.
         if size == offset + DirectoryChange.rowLength { offset = size }
         return size
     }
 
-    /// Whether the file is to be replaced: it is full, or a row of another cache is torn.
+    /// Whether the file has to be replaced: it is full, or a row of another cache is incomplete.
     func isWorn(_ size: Int) -> Bool { size >= place.limit || size % DirectoryChange.rowLength != 0 }
 
-    /// Replaces the file. The other caches find another one at the path, and take every record for removed.
-    /// - Returns: the new file, and the changes of the old one that this cache had not read; nil if it may have missed
-    ///   some.
+    /// Replaces the file. The other caches keep the old one open, notice that there is a different file at the path,
+    /// and assume that every record may have been removed.
+    /// - Returns: the new file, and the changes in the old one that this cache had not read yet; nil if it may have
+    ///   missed some.
     func replaced() throws(Errno) -> (file: ChangeFile, rest: [DirectoryChange]?) {
         let exclusion = exclusion()
         let isCertain = exclusion != nil && (try? hasNews()) != nil
@@ -194,7 +201,7 @@ struct ChangeFile {
         return (file, rest)
     }
 
-    /// A folder, which nobody of us made, cannot be replaced.
+    /// If there is a folder at the path, which no cache made, it cannot be replaced.
     private func rename(_ new: String) throws(Errno) {
         do throws(Errno) {
             try files.rename(new, to: place.paths.changes)
@@ -204,12 +211,13 @@ struct ChangeFile {
         }
     }
 
-    /// Deletes the file if no other cache holds it. Before that, calls with the changes that this cache had not read.
+    /// Deletes the file if no other cache holds it. Before that, calls `apply` with the changes that this cache has not
+    /// read yet.
     func deleteIfUnheld(_ apply: ([DirectoryChange]?) -> Void) -> Bool {
         guard place.isHeld, let exclusion = exclusion() else { return false }
         defer { withExtendedLifetime(exclusion) {} }
         guard (try? files.lockFile(opened.file)) == true else { return false }
-        // From here on nobody begins to hold it, and nobody replaces it.
+        // From now on no cache can begin to hold the file, or replace it.
         guard let size = try? hasNews() else {
             try? files.unlockFile(opened.file)
             return false
@@ -225,8 +233,8 @@ struct ChangeFile {
         }
     }
 
-    /// One cache at a time replaces or deletes the file: a lock of the directory. Nil if another one does, or if there
-    /// are no locks.
+    /// Locks the directory, so that only one cache at a time replaces or deletes the file. Nil if another cache holds
+    /// the lock, or if there are no locks.
     private func exclusion() -> OpenFile? {
         guard place.isHeld, let file = try? files.openFile(place.paths.directoryBytes, O_RDONLY | O_DIRECTORY)
         else { return nil }

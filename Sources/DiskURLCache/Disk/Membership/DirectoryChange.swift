@@ -1,17 +1,17 @@
-/// A change that a cache made in a directory: one row of the file `changes`, for the other caches on that directory.
+/// A change that a cache made in a directory: a row of the file `changes`, for the other caches of the directory.
 package enum DirectoryChange: Sendable, Hashable {
-    /// The records of a key are about to change, or have begun to. From this row on the owner looks at the files of
-    /// that key, not at its index.
+    /// The records of a key are about to change, or are changing. From this row on, the owner looks at the files of
+    /// that key instead of its index.
     case storing(KeyName)
-    /// The records of a key have changed. The row comes after the change.
+    /// The records of a key have changed. Written after the change.
     case stored(KeyName)
-    /// The records of a key are removed. One row comes before the removal, and one after it.
+    /// The records of a key are removed. Written before the removal, and again after it.
     case removed(KeyName)
     /// The records of all keys of a resource are removed: see `KeyName.resource`.
     case removedResource(UInt64)
-    /// Every record may be removed.
+    /// Every record may have been removed.
     case removedAll
-    /// The owner knows of the file: it tells each removal from now on.
+    /// The owner knows the file, and reports each removal from now on.
     case noticed
 
     var isRemoval: Bool {
@@ -21,7 +21,7 @@ package enum DirectoryChange: Sendable, Hashable {
         }
     }
 
-    /// The key whose records changed, or are about to; nil for a change that is not of one key.
+    /// The key whose records have changed or are about to; nil if the change is not about a single key.
     var key: KeyName? {
         switch self {
         case .storing(let name), .stored(let name), .removed(let name): name
@@ -29,10 +29,10 @@ package enum DirectoryChange: Sendable, Hashable {
         }
     }
 
-    /// The resource whose records changed; nil for all.
+    /// The resource whose records have changed; nil for all.
     var resource: UInt64? { if case .removedResource(let resource) = self { resource } else { key?.resource } }
 
-    /// Whether records of a key changed.
+    /// Whether the records of a key may have changed.
     package func concerns(_ key: KeyName) -> Bool {
         switch self {
         case .storing(let name), .stored(let name), .removed(let name): name == key
@@ -44,7 +44,7 @@ package enum DirectoryChange: Sendable, Hashable {
 }
 
 extension DirectoryChange {
-    /// Bytes of a row.
+    /// The length of a row in bytes.
     static let rowLength = 32
 
     /// - Parameter writer: the number of the cache, whose last byte is 0.
@@ -67,7 +67,7 @@ extension DirectoryChange {
         return row.finish()
     }
 
-    /// Nil for bytes that are none of a row.
+    /// Nil if the bytes are not a row.
     static func decode(_ bytes: UnsafeRawBufferPointer) -> (change: DirectoryChange, writer: UInt64)? {
         var reader = ByteReader(bytes)
         guard bytes.count == rowLength, let resource = reader.number(UInt64.self)?.bigEndian,

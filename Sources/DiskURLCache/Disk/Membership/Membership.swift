@@ -1,12 +1,12 @@
 import Foundation
 
-/// Whether other caches use the directory, and what they tell: the one place that knows of other processes. Which cache
-/// owns the directory is in `DiskState`, beside the index that it keeps.
+/// Knows whether other caches use the directory, and what they report. It is the only place that knows about other
+/// processes. Which cache owns the directory is in `DiskState`.
 ///
-/// The file `changes` exists only while there are others. A cache that does not own the directory makes the file, and
-/// holds it by a shared lock, before its first lookup. The owner deletes it in a pass when nobody holds it. So an owner
-/// is alone when nothing has that name, which is one system call: before each store and removal, and once a second for
-/// lookups. Alone it tells nothing, locks no record, and trusts its index.
+/// The file `changes` exists only while there are other caches. A guest makes the file, and holds a shared lock on it,
+/// before its first lookup. The owner deletes it in a pass if no cache holds it. So the owner is alone if the file does
+/// not exist. It checks that by one system call: before each store and removal, and once a second for lookups. As long
+/// as it is alone it writes no rows, locks no records, and trusts its index.
 ///
 /// When the file appears, the owner reads it from its first row on, and tells that it has noticed it, or that every
 /// record may be removed, if it removed one that nobody was told of. From then on the order of the steps does it, and
@@ -15,9 +15,9 @@ import Foundation
 /// record was whole before that row, and the remover finds it. A reader that read a record before the removal finds the
 /// second row after it. `Concurrency.md` has each order of a cache that appears.
 final class Membership: Sendable {
-    /// What this cache has become when it comes to the directory.
+    /// What this cache has become after it came to the directory.
     enum Role {
-        /// - Parameter isFirst: this cache made the directory: nobody removed anything there before.
+        /// - Parameter isFirst: whether this cache made the directory, so that nothing was removed there before.
         case owner(isFirst: Bool)
         case guest
         /// There is no directory, or it cannot be used.
@@ -25,31 +25,31 @@ final class Membership: Sendable {
     }
 
     private enum Presence {
-        /// Not come yet, left, or not able to come: nothing is known of the others.
+        /// This cache has not come yet, has left, or could not come. Nothing is known about other caches.
         case outside
-        /// The owner, who found nobody else at its last look.
+        /// This cache owns the directory, and found no other cache at its last look.
         case alone
-        /// The file is open. A guest holds it.
+        /// There may be other caches, and the file is open. A guest holds its lock.
         case among(ChangeFile)
     }
 
     private struct State {
         var presence = Presence.outside
-        /// Removals that have begun and not ended.
+        /// The number of removals that are in progress.
         var removals = 0
-        /// Something was removed since the last look that found nobody, or was being removed then: a cache that comes
-        /// may have read it before, and was not told.
+        /// Whether something was removed since the last look that found no other cache, or was being removed at that
+        /// time. A cache that has come since may have read it before, and was not told.
         var hasUntoldRemovals = false
         var hasCome = false
-        /// Why this cache could not come; 0 if the system did not say.
+        /// Why this cache could not come; 0 if the system gave no reason.
         var failure: Int32 = 0
-        /// Memory may hold responses of a time of which this cache does not know every removal.
+        /// Whether memory may have responses from a time for which this cache does not know all removals.
         var mayHaveMissed = false
     }
 
     private let place: ChangeFile.Place
-    /// Held while rows are read and applied, so that a caller that comes meanwhile finds them applied. `DiskStore.io`
-    /// may be taken while it is held, never the other way round.
+    /// Held while rows are read and applied, so that a second caller waits until they are applied. `DiskStore.io` may
+    /// be taken while it is held, but not the other way round.
     private let state = Mutex(State())
 
     /// - Parameter isHeld: see `ChangeFile.Place.isHeld`.
@@ -60,9 +60,9 @@ final class Membership: Sendable {
 
     // MARK: Looking
 
-    /// Applies what other caches told. One system call when there is nothing new.
-    /// - Parameter mayMake: whether the directory is made if it is not there.
-    /// - Returns: events to be told without a lock.
+    /// Applies the changes that other caches reported. One system call if there is nothing new.
+    /// - Parameter mayMake: whether the directory is made if it does not exist.
+    /// - Returns: events to send when no lock is held.
     func look(for store: DiskStore, mayMake: Bool) -> [DiskEvent] {
         state.withLock { state in
             var events: [DiskEvent] = []
@@ -75,13 +75,13 @@ final class Membership: Sendable {
         switch state.presence {
         case .outside: come(&state, store, mayMake, &events)
         case .alone:
-            // The directory was left meanwhile.
+            // This cache has left the directory meanwhile.
             guard store.isOwner else { return come(&state, store, mayMake, &events) }
             do throws(Errno) {
                 _ = try place.files.status(at: place.paths.changesBytes)
                 appear(&state, store, isNew: false, &events)
             } catch {
-                // A cache that comes from now on finds nothing that was removed before.
+                // A cache that comes from now on cannot have read anything that was removed before.
                 if error.isMissing, state.removals == 0 { state.hasUntoldRemovals = false }
             }
         case .among(var file):
@@ -92,21 +92,21 @@ final class Membership: Sendable {
                 move(&state, to: .among(file), store)
                 store.heed(changes ?? [.removedAll])
             } catch {
-                // A directory that cannot be searched now says nothing.
+                // If the directory cannot be searched now, nothing is known.
             }
         }
     }
 
     // MARK: Coming and going
 
-    /// The one function that changes whether there are others.
+    /// The only function that changes whether there are other caches.
     private func move(_ state: inout State, to presence: Presence, _ store: DiskStore) {
         state.presence = presence
         if case .outside = presence { store.catalog.dropNames() } else { state.mayHaveMissed = true }
         if case .alone = presence { store.catalog.isAlone = true } else { store.catalog.isAlone = false }
     }
 
-    /// Comes to the directory, as its owner or as a guest. What happened before, nobody told.
+    /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache.
     private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
         let mayHaveMissed = state.mayHaveMissed
         move(&state, to: .outside, store)
@@ -140,7 +140,7 @@ final class Membership: Sendable {
         if mayHaveMissed { store.heed([.removedAll]) }
     }
 
-    /// The owner finds that there are others.
+    /// The owner finds that there are other caches.
     /// - Parameter isNew: it owns the directory since this moment. The owner before may have died before it noticed the
     ///   file, and with it what it would have told.
     private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
@@ -183,7 +183,7 @@ final class Membership: Sendable {
         }
     }
 
-    /// For the owner, in a pass: deletes the file when nobody else is there.
+    /// For the owner, in a pass: deletes the file if there is no other cache.
     func endIfAlone(_ store: DiskStore) {
         state.withLock { state in
             guard case .among(let file) = state.presence, store.catalog.state.isCertainOwner else { return }
@@ -194,7 +194,7 @@ final class Membership: Sendable {
         }
     }
 
-    /// The cache ends: what it removed is told, and it holds nothing any more.
+    /// The cache closes: it reports its removals, and releases the file.
     func leave(_ store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
             var events: [DiskEvent] = []
@@ -207,7 +207,7 @@ final class Membership: Sendable {
 
     // MARK: Telling
 
-    /// Tells a change to the others, if there are any.
+    /// Reports a change to the other caches, if there are any.
     func tell(_ change: DirectoryChange, for store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
             var events: [DiskEvent] = []
@@ -216,8 +216,9 @@ final class Membership: Sendable {
         }
     }
 
-    /// Before a guest changes a record of a key. Until the end of the change the owner looks at the files of that key.
-    /// - Returns: the system's error if the owner cannot be told: then nothing is written.
+    /// Called before a guest changes a record of a key. Until the end of the change the owner looks at the files of
+    /// that key.
+    /// - Returns: the system's error if the owner cannot be told; then nothing may be written.
     func beginStore(of key: KeyName, for store: DiskStore) -> (failure: Errno?, events: [DiskEvent]) {
         if store.isOwner { return (nil, []) }
         return state.withLock { state in
@@ -229,8 +230,8 @@ final class Membership: Sendable {
         }
     }
 
-    /// After a record was changed: others drop what they have in memory of its key, and know that it has records. This
-    /// cache reads what was removed meanwhile.
+    /// Called after a record was changed. Other caches drop the key from their memory, and know that it has records.
+    /// This cache reads what was removed meanwhile.
     func endStore(of key: KeyName, for store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
             var events: [DiskEvent] = []
@@ -257,8 +258,9 @@ final class Membership: Sendable {
         }
     }
 
-    /// The second row of a removal: a reader that read a record before it was gone drops it.
-    /// - Returns: also whether this cache is to look within a second, since it told nobody.
+    /// Writes the second row of a removal. A cache that has read a record before it was removed drops it when it reads
+    /// this row.
+    /// - Returns: also whether this cache has to look again within a second, since it has told no other cache.
     func endRemoval(_ change: DirectoryChange, for store: DiskStore) -> (isUntold: Bool, events: [DiskEvent]) {
         state.withLock { state in
             var events: [DiskEvent] = []
@@ -270,14 +272,14 @@ final class Membership: Sendable {
         }
     }
 
-    /// Appends a row, and applies what others appended. If a row cannot be appended, the others take every record for
-    /// removed.
-    /// - Returns: false if there are others, and nothing could be told.
+    /// Appends a row, and applies the rows that others appended. If a row cannot be appended, the file is replaced, so
+    /// that the others assume that every record may have been removed.
+    /// - Returns: false if there are others and they could not be told.
     @discardableResult
     private func tell(
         _ change: DirectoryChange, _ state: inout State, _ store: DiskStore, _ events: inout [DiskEvent]
     ) -> Bool {
-        // Another cache may replace the file meanwhile, but not again and again.
+        // Another cache may replace the file meanwhile, but not every time.
         for _ in 0..<8 {
             guard case .among(var file) = state.presence else { return true }
             do throws(Errno) {

@@ -1,20 +1,20 @@
 import Foundation
 
-/// Makes one cache, among all processes and all caches of a process, the owner of a directory, for as long as it lives.
+/// The ownership of a directory: among all caches of all processes, one holds this lock as long as it is open.
 ///
-/// Between processes by a POSIX lock on the file `lock`: not inherited by a forked child, and gone when its process
-/// dies. Such a lock belongs to the process, and goes when any descriptor of the file is closed there; so within the
-/// process a registry lets only one cache open the file at all.
+/// Between processes it is a POSIX lock on the file `lock`, which a forked child does not inherit, and which is
+/// released when the process dies. Such a lock belongs to the whole process and is released as soon as any descriptor
+/// of the file is closed there. So within a process a registry lets only one cache open the file.
 final class OwnerLock: Sendable {
     private let files: any FileSystem
-    /// Nil once it is released. While the directory is open, no other one gets its number.
+    /// Nil after the release. The directory is kept open so that no other directory gets its inode number.
     private let opened: Mutex<(lock: Int32, directory: OpenFile)?>
     private let directory: FileIdentity
     private let process = getpid()
     /// False on a file system without locks: then other processes may believe that they own the directory, too.
     let isCertain: Bool
 
-    /// Directories that a cache of this process owns.
+    /// The directories that a cache of this process owns.
     private static let registry = Mutex<Set<FileIdentity>>([])
 
     private init(
@@ -26,7 +26,7 @@ final class OwnerLock: Sendable {
         self.directory = directory
     }
 
-    /// Nil where another cache owns the directory, or the lock cannot be had.
+    /// Nil if another cache owns the directory, or if it cannot be locked.
     static func acquire(_ files: any FileSystem, _ paths: DiskPaths, directory: FileIdentity) -> OwnerLock? {
         guard registry.withLock({ $0.insert(directory).inserted }) else { return nil }
         if let file = try? files.openFile(paths.directory + "/.", O_RDONLY | O_DIRECTORY) {
@@ -44,14 +44,14 @@ final class OwnerLock: Sendable {
         do throws(Errno) {
             if try files.lockProcess(file) { return (file, true) }
         } catch {
-            // A file system without locks: then the registry alone decides.
+            // On a file system without locks only the registry decides.
             if error.isWithoutLocks { return (file, false) }
         }
         files.closeQuietly(file)
         return nil
     }
 
-    /// Leaves the directory to the next cache that asks. In a forked child nothing happens: the lock is the parent's.
+    /// Gives up the ownership. In a forked child this does nothing, since the lock belongs to the parent.
     func release() {
         guard process == getpid() else { return }
         let before = opened.withLock { opened in

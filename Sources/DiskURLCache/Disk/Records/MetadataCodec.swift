@@ -1,14 +1,14 @@
 import Foundation
 
-/// The bytes of an entry's metadata, as `OnDiskFormat.md` lists them. `sequence` and `isPinned` are not among them: the
-/// record's header has those.
+/// Encodes and decodes the metadata of an entry, as described in `OnDiskFormat.md`. `sequence` and `isPinned` are not
+/// part of it: they are in the record's footer.
 package enum MetadataCodec {
-    /// Bounds what a lookup may allocate for an entry besides its body. Servers limit a message's header fields to
-    /// 8–64 KB in all; 4 MB leaves room for large `userInfo`.
+    /// Limits the memory that a lookup may allocate for an entry besides its body. Servers limit the header fields of a
+    /// message to 8 to 64 KB; 4 MB leaves room for a large `userInfo`.
     static let maximumLength = 4 << 20
 
-    /// False when the metadata cannot be kept as they are: a header field that could forge another, or too much of
-    /// them.
+    /// False if the metadata cannot be written: they are too large, or a header field contains a line break and could
+    /// be read as two.
     static func write(_ metadata: EntryMetadata, to writer: inout ByteWriter, keepsURL: Bool) -> Bool {
         writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
         writer.append(optional: keepsURL ? metadata.url : nil)
@@ -61,7 +61,7 @@ package enum MetadataCodec {
         writer.append(UInt32(clamping: response.fields.count))
         var length = 0
         response.fields.forEachField { name, value in length += 8 + name.utf8.count + value.utf8.count }
-        // Too much in any case.
+        // This is too long in any case.
         guard length <= maximumLength else { return false }
         let areSafe = writer.append(length) { cursor in
             var areSafe = true
@@ -93,7 +93,8 @@ package enum MetadataCodec {
             responseTime: responseTime, vary: vary)
     }
 
-    /// Checks the fields and keeps their bytes: a caller who wants the body alone never has their strings made.
+    /// Checks the fields and keeps their bytes. Their strings are made only if somebody reads them, which a caller that
+    /// wants just the body never does.
     private static func readFields(from reader: inout ByteReader) -> HeaderFields? {
         // The shortest field takes 8 bytes.
         guard let count = reader.count(8) else { return nil }
@@ -138,13 +139,13 @@ package enum MetadataCodec {
         return field
     }
 
-    // CR, LF and NUL end or cut a field: a program that writes the fields out again would write a different field.
+    // Whether the text has no CR, LF or NUL, which would end or cut the field when it is written out again.
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // A text that is too long in any case need not be searched.
+        // A text that is too long anyway need not be searched.
         guard bytes.count <= maximumLength else { return false }
         let ones: UInt64 = 0x0101_0101_0101_0101
         var position = 0
-        // Eight bytes at a time: a byte that is zero after the exclusive or is one of the three.
+        // Eight bytes at a time: after the exclusive or, a zero byte shows one of the three.
         while position + 8 <= bytes.count {
             let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
             let lineFeeds = word ^ ones &* 10

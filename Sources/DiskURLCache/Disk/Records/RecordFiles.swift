@@ -1,6 +1,7 @@
 import Foundation
 
-/// The records' files, and their rows in the index: both change together. All is called while `DiskStore.io` is held.
+/// The files of records and their rows in the index, which change together. All methods are called while `DiskStore.io`
+/// is held.
 struct RecordFiles: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
@@ -10,13 +11,13 @@ struct RecordFiles: Sendable {
     let clock: WallClock
     let keepsURLs: Bool
 
-    /// The rows of a key as its files are.
+    /// The rows that describe the present files of a key.
     func rows(of key: KeyName, _ events: inout [DiskEvent]) -> [IndexRow] {
         catalog.exactRows(of: key) ?? examine(key, &events)
     }
 
-    /// A file is a different one, or is gone: its row follows if there is an index. While the folder is being listed,
-    /// the key is examined afterwards.
+    /// Updates the index after a record's file was replaced (`row`) or removed (nil). If the folder is just being
+    /// listed, the key is examined afterwards instead.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         guard catalog.state.isCurrent else {
             if row != nil { catalog.addName(name.key) }
@@ -31,17 +32,17 @@ struct RecordFiles: Sendable {
 
     // MARK: Writing
 
-    /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` if the folder
-    /// is gone.
+    /// Writes a record into a free slot of its name, and removes the record that it replaces. Throws `ENOENT` if the
+    /// folder does not exist.
     /// - Parameter body: the file that has the body already, if there is one.
-    /// - Returns: false if another process stored a later one of its variant meanwhile, which stays.
+    /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
     func put(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         let key = record.footer.name.key
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         var rows = rows(of: key, &events)
-        /// Slots that a file had taken.
+        /// The slots that turned out to have files.
         var taken: UInt8 = 0
         var status: FileStatus?
         while status == nil {
@@ -49,7 +50,7 @@ struct RecordFiles: Sendable {
             do throws(Errno) {
                 status = try writer.create(&record, of: body)
             } catch {
-                // A different process was here.
+                // Another process has written into this slot.
                 guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { throw error }
                 taken |= 1 << record.footer.name.slot
                 rows = examine(key, &events)
@@ -70,8 +71,8 @@ struct RecordFiles: Sendable {
     ) throws(Errno) -> UInt8 {
         let used = rows.reduce(taken) { $0 | 1 << $1.slot }
         if used != .max { return UInt8((~used).trailingZeroBitCount) }
-        // All slots hold variants: the one used longest ago makes room, unless it is the one to be replaced, which must
-        // outlive a failure of the new one.
+        // If all slots have variants, the least recently used one is removed. But not the record that is being
+        // replaced, which has to remain if writing the new one fails.
         let others = rows.filter { $0.varyHash != variant && taken & 1 << $0.slot == 0 }
         let oldest = others.min { ($0.lastUse, $0.accessedAt) < ($1.lastUse, $1.accessedAt) }
         guard let oldest, unlink(oldest.name, &events) else { throw Errno(EEXIST) }
@@ -83,13 +84,13 @@ struct RecordFiles: Sendable {
 
     enum Update {
         case appended
-        /// The record was written again, in a different slot.
+        /// The record was written as a whole into a different slot.
         case rewritten
-        /// That very record is not there any more.
+        /// The record is gone, or was replaced.
         case notFound
     }
 
-    /// Gives the record with this sequence number a new tail; its body stays.
+    /// Appends a new tail to the record with this sequence number. Its body stays unchanged.
     func update(
         _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
         _ events: inout [DiskEvent]
@@ -107,7 +108,7 @@ struct RecordFiles: Sendable {
                 case .mustRewrite:
                     if try rewrite(row.name, metadata, key, sequence, usedAt, &events) { return .rewritten }
                 case .notRepresentable:
-                    // The old tail is out of date, and the new one cannot be written.
+                    // The old tail is out of date, and the new one cannot be written, so the record is removed.
                     removeForGood(row.name, &events)
                     events.append(.notUpdated(key: row.key, .malformed))
                     return .appended
@@ -119,7 +120,7 @@ struct RecordFiles: Sendable {
         return .notFound
     }
 
-    /// Writes the record again in a different slot.
+    /// Writes the whole record again, into a different slot.
     private func rewrite(
         _ name: RecordName, _ metadata: EntryMetadata, _ key: DiskKey, _ sequence: UInt64, _ usedAt: UInt64,
         _ events: inout [DiskEvent]
@@ -130,14 +131,14 @@ struct RecordFiles: Sendable {
                 StoredEntry(metadata: metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
         else { return false }
         _ = try put(&record, usedAt: usedAt, &events)
-        // By its new tail the record is a different variant: it was not replaced.
+        // The new tail makes it a different variant, so that it did not replace the old record.
         if name != record.footer.name, status(of: name) != nil { unlink(name, &events) }
         return true
     }
 
     // MARK: Removing
 
-    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names.
+    /// Removes those records with a key's name for which `isRemoved` returns true.
     func remove(_ key: KeyName, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true }) {
         for row in rows(of: key, &events) where isRemoved(row) { removeForGood(row.name, &events) }
     }
@@ -147,7 +148,7 @@ struct RecordFiles: Sendable {
         for row in keys.flatMap({ examine($0, &events) }) { removeForGood(row.name, &events) }
     }
 
-    /// Removes the records of all keys of a resource. Without an index the folder is listed for it once.
+    /// Removes the records of all keys of a resource. Without an index, the folder is listed once for that.
     func remove(resource: UInt64, _ events: inout [DiskEvent]) {
         guard catalog.state.isCurrent else {
             for key in names(ofResource: resource) {
@@ -171,13 +172,13 @@ struct RecordFiles: Sendable {
             }
             catalog.fillNames(Array(all))
         } catch {
-            // What could be listed counts, for this time.
+            // This time only the listed names are known.
             catalog.dropNames()
         }
         return all.filter { $0.resource == resource }
     }
 
-    /// Removes a record. Where its file cannot be unlinked, it is emptied: an empty file is a miss, too.
+    /// Removes a record. If its file cannot be unlinked, it is truncated, since an empty file is a miss, too.
     func removeForGood(_ name: RecordName, _ events: inout [DiskEvent]) {
         guard !unlink(name, &events) else { return }
         if status(of: name) != nil {
@@ -190,7 +191,7 @@ struct RecordFiles: Sendable {
         note(name, nil)
     }
 
-    /// Removes a record's file, and its row; true when it is gone.
+    /// Removes a record's file and its row. True if the file is gone.
     @discardableResult
     func unlink(_ name: RecordName, _ events: inout [DiskEvent]) -> Bool {
         do throws(Errno) {
@@ -205,9 +206,9 @@ struct RecordFiles: Sendable {
         return true
     }
 
-    /// Makes room. False when the record cannot be unlinked: then it is not tried again before all others.
+    /// Evicts a record. If it cannot be unlinked, the result is false, and it is tried again after all others.
     func evict(_ victim: IndexRow, _ events: inout [DiskEvent]) -> Bool {
-        // Removed or replaced meanwhile.
+        // The record was removed or replaced meanwhile.
         guard catalog.read({ $0.row(victim.name) })?.isSameRecord(as: victim) == true else { return true }
         guard unlink(victim.name, &events) else {
             catalog.change { $0.put(victim, usedAt: MonotonicTime.nanoseconds) }
@@ -217,10 +218,10 @@ struct RecordFiles: Sendable {
         return true
     }
 
-    /// Removes a record that is too old by its row.
+    /// Removes a record that is too old according to its row.
     func expire(_ row: IndexRow, _ events: inout [DiskEvent]) {
-        // A different cache may have given the record a new tail since: then the row is not about it, and the record
-        // stays.
+        // Another cache may have appended a new tail. Then the row does not describe the file any more, and the record
+        // is kept and examined.
         if let status = status(of: row.name), !row.isAbout(status) { examine(row.key, &events) }
         _ = evict(row, &events)
     }
@@ -241,7 +242,7 @@ struct RecordFiles: Sendable {
     @discardableResult
     func examine(_ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false) -> [IndexRow] {
         let isCurrent = catalog.state.isCurrent
-        // Before the files are read: what changes from now on is examined again.
+        // Noted before the files are read, so that a key that changes from now on is examined again.
         if isCurrent { catalog.examinationEnded(of: key) }
         var found = read(key, .max, &events, verifyingBodies: verifyingBodies)
         removeReplaced(in: &found, writtenNow: nil, &events)
@@ -277,11 +278,11 @@ struct RecordFiles: Sendable {
                 let accessedAt = old?.accessedAt ?? record.status.modifiedSeconds
                 found.rows.append(IndexRow(record.footer, record.status, accessedAt: accessedAt))
             case .foreign:
-                // A record moved here or of another version is counted, and leaves by eviction; anything else is not
-                // ours.
+                // A record that was moved here, or is of a different version, is counted and will be evicted. Anything
+                // else does not belong to the cache.
                 if let status = status(of: name) { found.rows.append(IndexRow(name, status)) }
             case .unreadable, .damaged:
-                // There, but not to be read now: a row makes lookups try again.
+                // The file exists but cannot be read now. It keeps its row, so that lookups try again.
                 if let row = old ?? status(of: name).map({ IndexRow(name, $0) }) { found.rows.append(row) }
             case .missing: break
             }
@@ -307,18 +308,18 @@ struct RecordFiles: Sendable {
         }
     }
 
-    /// Removes a record that proves damaged when read again with no writer at work; gives what it then is. A record
-    /// that another process has not finished looks the same, but its writer holds the file's lock.
+    /// Reads a record again that looked damaged, and removes it if it is; returns the result. A record that another
+    /// process is still writing looks the same, but its writer holds the file's lock.
     private func removeIfDamaged(_ name: RecordName, _ events: inout [DiskEvent]) -> RecordReading {
         paths.withRecord(name) { path in
             do throws(Errno) {
                 let file = try files.openFile(path, O_RDONLY)
                 defer { files.closeQuietly(file) }
                 guard writer.mayLock(), try files.lockFile(file) else { return .damaged }
-                // While the lock is ours no other cache removes it as damaged, and no writer is at work.
+                // While this cache holds the lock, no other one removes the record as damaged, and none is writing it.
                 let again = reader.read(name, .whole, limit: catalog.capacity)
                 guard case .damaged = again else { return again }
-                // It was removed, and this is another record, which is being written.
+                // The record was removed, and a new one is being written in its place.
                 guard files.isStill(file, at: path) else { return .damaged }
                 try files.unlink(path)
                 events.append(.removedCorruptRecord(key: name.key))
@@ -329,7 +330,7 @@ struct RecordFiles: Sendable {
         }
     }
 
-    /// The status of a record's file; nil when there is none, or what has the name is not a file of ours.
+    /// The status of a record's file; nil if there is none, or if it does not belong to the cache.
     func status(of name: RecordName) -> FileStatus? {
         let status = paths.withRecord(name) { try? files.status(at: $0) }
         return status.flatMap { reader.owner.isTrustedFile($0) ? $0 : nil }

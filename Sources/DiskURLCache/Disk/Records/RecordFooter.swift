@@ -1,18 +1,18 @@
-/// The fixed part at the end of a record: the metadata lie before it, both are a tail. `OnDiskFormat.md` shows it byte
-/// by byte.
+/// The part of fixed length at the end of a record. It follows the metadata; together they are a tail.
+/// `OnDiskFormat.md` describes every byte.
 ///
-/// It repeats what the index holds of the record, so that the index can be made again from the files.
+/// It contains everything that the index knows about the record, so that the index can be rebuilt from the files.
 package struct RecordFooter: Sendable, Hashable {
     var name: RecordName
-    /// SHA-256 of the key: proves whose record this is. Zero if `isOfURL`.
+    /// The SHA-256 of the key, which proves that the record belongs to it. Zero if `isOfURL`.
     package var digest: KeyDigest
-    /// The key is the URL in the metadata, which proves whose record this is.
+    /// Whether the key is just the URL, so that the URL in the metadata proves that the record belongs to it.
     var isOfURL = false
     package var isPinned: Bool
     package var sequence: UInt64
     var hostHash: UInt32
     var tagFilter: TagFilter
-    /// Whole seconds since 1970.
+    /// In whole seconds since 1970.
     var storedAt: UInt32
     var varyHash: UInt64
     package var metadataLength: Int
@@ -28,10 +28,10 @@ package struct RecordFooter: Sendable, Hashable {
     /// The length of this tail: metadata and footer.
     var tailLength: Int { metadataLength + Self.length }
 
-    /// The length of a record with this as its only tail. Each length is bounded: the sum is a number.
+    /// The length of a record with only this tail. All lengths are limited, so that the sum does not overflow.
     package var recordLength: Int { bodyLength + tailLength }
 
-    /// Writes the footer into the space at the end of `tail`, behind the metadata; its checksum covers both.
+    /// Writes the footer into the space at the end of `tail`, after the metadata. Its checksum covers both.
     func write(into tail: UnsafeMutableRawBufferPointer) {
         let start = tail.count - Self.length
         var end = start
@@ -60,12 +60,13 @@ package struct RecordFooter: Sendable, Hashable {
 
     package enum Decoded {
         case footer(RecordFooter)
-        /// A file of a later version of the format, or no record at all: not ours to judge.
+        /// A file of a later version of the format, or not a record at all: it is left alone.
         case foreign
         case damaged
     }
 
-    /// Reads the footer at the end of the bytes; its checksum also covers the metadata, so `metadata(in:)` decides.
+    /// Reads the footer at the end of the bytes. Its checksum also covers the metadata, and is compared by
+    /// `metadata(in:)`.
     package static func decode(endOf bytes: UnsafeRawBufferPointer) -> Decoded {
         var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes.suffix(length)))
         guard bytes.count >= length, reader.number(UInt32.self) == Self.magic else { return .damaged }
@@ -88,7 +89,7 @@ package struct RecordFooter: Sendable, Hashable {
                 metadataLength: Int(metadataLength), bodyLength: Int(bodyLength), bodyChecksum: bodyChecksum))
     }
 
-    /// The metadata before the footer that ends the bytes. Nil where either is not as it was written.
+    /// The metadata before the footer at the end of the bytes. Nil if either is not as it was written.
     package func metadata(in bytes: UnsafeRawBufferPointer) -> EntryMetadata? {
         let start = bytes.count - Self.length
         guard start >= metadataLength else { return nil }

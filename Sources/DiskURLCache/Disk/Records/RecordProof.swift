@@ -1,6 +1,6 @@
-/// Proves that a record of a name is the key's.
+/// Proves that a record with a key's name belongs to the key.
 package struct RecordProof {
-    /// Of the key; asked for only when there is a record that it has to prove.
+    /// Computes the digest of the key; called only if there is a record to compare it with.
     let digest: () -> KeyDigest
     /// Whether the key is a record's URL.
     let isURL: (String) -> Bool

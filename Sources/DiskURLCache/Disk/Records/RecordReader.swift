@@ -1,13 +1,13 @@
 import Foundation
 
-/// One record as read from its file.
+/// A record that was read from its file.
 package struct LoadedRecord: Sendable {
-    /// That of the last tail.
+    /// The footer of the last tail.
     package var footer: RecordFooter
     package var metadata: EntryMetadata
-    /// Nil when only the tail was asked for.
+    /// Nil if only the tail was requested.
     package var body: Data?
-    /// The body in its file, if it was asked for.
+    /// The body in its open file, if that was requested.
     var opening: OpenBody?
     var status: FileStatus
 
@@ -24,20 +24,20 @@ package struct LoadedRecord: Sendable {
 package enum RecordReading {
     case record(LoadedRecord)
     case missing
-    /// The system did not let us read the file. The record may be good.
+    /// The system did not allow to read the file. The record may be intact.
     case unreadable(Errno)
-    /// Not a regular file of ours, or of an unknown version: never touched.
+    /// Not a regular file of this cache, or of an unknown version. It is never touched.
     case foreign
-    /// Its bytes are not those that were written, or not all of them.
+    /// Its bytes are not those that were written, or some are missing.
     case damaged
 }
 
-/// Reads and verifies records: the body, and the tails that follow it, of which the last one counts and is read.
-/// Nothing is mapped: a file cut by somebody else must not kill the reader.
+/// Reads and verifies records: the body and the last of the tails that follow it. Files are not mapped into memory,
+/// since truncating a mapped file would crash the reader.
 package struct RecordReader: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
-    /// A record of another user is foreign.
+    /// The owner whose records are trusted; those of other users are foreign.
     var owner: FileOwner
 
     package init(files: any FileSystem, paths: DiskPaths, owner: FileOwner = .process) {
@@ -46,26 +46,28 @@ package struct RecordReader: Sendable {
         self.owner = owner
     }
 
-    /// The largest record that a lookup reads whole with its first open: up to here a second open would cost more than
-    /// reading a body that may not be wanted.
+    /// The size up to which a lookup reads the whole record at once. Up to here, opening the file a second time would
+    /// cost more than reading a body that may not be needed.
     static let wholeLimit = 256 << 10
-    /// Most tails fit; measured: reading 8 KB costs what 1 KB costs.
+    /// The bytes that are read at the end of the file first. Most tails fit, and reading 8 KB takes no longer than
+    /// reading 1 KB (measured).
     private static let tailLength = 8 << 10
-    /// Pieces that stay in the processor's cache between being read and being summed. Whole blocks of the checksum.
+    /// The size of pieces, which stay in the processor's cache between being read and being summed. A multiple of the
+    /// checksum's block.
     private static let pieceLength = 128 << 10
 
     package enum Extent {
         case whole
-        /// Without the body, unless the first read brings it along.
+        /// The tail; the body only if it was read together with the tail.
         case tail
-        /// Whole when no larger than `wholeLimit`.
+        /// The whole record if it is not larger than `wholeLimit`, otherwise the tail.
         case lookup
-        /// The body is verified and stays in its file, which stays open. Later reads use the same file, whose bytes are
-        /// never changed by anybody who keeps to the format.
+        /// The tail, and the body verified but left in its file, which stays open. Later reads use the same file, whose
+        /// bytes no cache ever changes.
         case opened
     }
 
-    /// `limit` bounds what is allocated: a file longer than that is not one that we would have written.
+    /// Reads a record. `limit` bounds the memory that is allocated: the cache would not have written a longer file.
     package func read(_ name: RecordName, _ extent: Extent, limit: Int) -> RecordReading {
         paths.withRecord(name) { path in
             do throws(Errno) {
@@ -80,7 +82,7 @@ package struct RecordReader: Sendable {
         }
     }
 
-    /// The same of a file that is open.
+    /// The same for an open file.
     func read(_ opened: OpenFile, _ name: RecordName, _ extent: Extent, limit: Int) throws(Errno) -> RecordReading {
         let file = opened.file
         let status = try files.status(file)
@@ -88,7 +90,7 @@ package struct RecordReader: Sendable {
         guard status.size >= RecordFooter.length else { return .damaged }
         guard status.size <= max(limit, RecordFooter.length) else { return .foreign }
         let wantsBody = extent == .whole || extent == .lookup && status.size <= Self.wholeLimit
-        // The end of the file says what is before it: of a small record one read brings all.
+        // The end of the file describes what is before it. A small record is read as a whole.
         let isShort = status.size <= Self.pieceLength
         var count = min(status.size, wantsBody && isShort ? Self.pieceLength : Self.tailLength)
         guard var memory = malloc(count) else { throw Errno(ENOMEM) }
@@ -110,7 +112,7 @@ package struct RecordReader: Sendable {
         }
         guard let metadata = footer.metadata(in: UnsafeRawBufferPointer(start: memory, count: count))
         else { return .damaged }
-        // Intact, but under a name that is not its own: somebody moved it.
+        // The record is intact, but has the wrong name: somebody moved it.
         guard footer.name == name else { return .foreign }
         var record = LoadedRecord(footer: footer, metadata: metadata, status: status)
         let length = footer.bodyLength
@@ -123,7 +125,7 @@ package struct RecordReader: Sendable {
         } else if count == status.size {
             let body = UnsafeRawBufferPointer(start: memory, count: length)
             guard Checksum.of(body) == footer.bodyChecksum else { return .damaged }
-            // A body that is most of the memory keeps it.
+            // If the body is a large part of the memory, it takes over the memory instead of being copied.
             isGivenAway = length >= count / 4
             record.body = isGivenAway ? Data(bytesNoCopy: memory, count: length, deallocator: .free) : Data(body)
         } else if wantsBody {
@@ -136,7 +138,7 @@ package struct RecordReader: Sendable {
         return .record(record)
     }
 
-    /// False if the file ends earlier than its status said.
+    /// False if the file is shorter than its status said.
     private func readEnd(
         of file: Int32, _ status: FileStatus, _ memory: UnsafeMutableRawPointer, _ count: Int
     ) throws(Errno) -> Bool {
@@ -144,9 +146,9 @@ package struct RecordReader: Sendable {
         return try files.readFully(file, buffer, at: status.size - count) == count
     }
 
-    /// The checksum of a body that is read in pieces, each summed while the processor's cache still holds it: into the
-    /// buffer, or, where the buffer is smaller than the body, through it. The checksum of other bytes if the file ends
-    /// early.
+    /// Reads a body in pieces, and computes its checksum while each piece is still in the processor's cache. If the
+    /// buffer is smaller than the body, all pieces are read into the same place. If the file ends early, the checksum
+    /// is wrong.
     private func checksum(
         ofBody length: Int, in file: Int32, through buffer: UnsafeMutableRawBufferPointer
     ) throws(Errno) -> UInt64 {
