@@ -27,6 +27,8 @@ let package = Package(
         .testTarget(
             name: "TestingAnAppTests",
             dependencies: ["DiskURLCache", .product(name: "DiskURLCacheTesting", package: "DiskURLCache")]),
+        // The commands of the inspector, and its report in a browser.
+        .testTarget(name: "URLCacheToolTests", dependencies: ["urlcache"]),
         .executableTarget(
             name: "OpenSourceClient",
             dependencies: [

@@ -1,0 +1,171 @@
+import Foundation
+import Testing
+
+/// What the commands of `urlcache` print and do, on caches of made-up entries.
+@Suite(.serialized) struct CommandTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func readingTenThousandEntries() throws {
+        let cache = try scratch.demo(entries: 10_000)
+        expect(0, "^entries +10000", try Tool.run("stats", cache))
+        expect(0, "\"entries\" : 10000", try Tool.run("stats", cache, "--json"))
+        expect(0, "https://", try Tool.run("list", cache, "--sort", "size", "--limit", "3"))
+        expect(
+            0, "\"url\" : \"https://www.example.com/",
+            try Tool.run("list", cache, "--host", "www.example.com", "--limit", "1", "--json"))
+        expect(0, "Content-Type", try Tool.run("show", cache, "item-9997."))
+        expect(0, "^2 variants of", try Tool.run("show", cache, "item-9998."))
+        expect(1, "^Error: 2 variants are stored", try Tool.run("show", cache, "item-9998.", "--body"))
+        expect(1, "match", try Tool.run("show", cache, "item-99"))
+        expect(0, "10000 of 10000 records are intact", try Tool.run("verify", cache))
+        expect(0, "stored", try Tool.run("watch", cache, "--once"))
+        let archive = scratch.path("all.har")
+        expect(0, "^10000 entries", try Tool.run("export", cache, "--har", archive, "--headers-only"))
+        #expect(try Scratch.mode(of: archive) == 0o600, "a file of the tool is for its user alone")
+        let page = scratch.path("report.html")
+        expect(0, "^10000 entries", try Tool.run("report", cache, "--html", page))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: page)).count < 2_000_000)
+    }
+
+    @Test func aFileIsNotWrittenThroughALink() throws {
+        let cache = try scratch.demo(entries: 30)
+        let target = scratch.path("target")
+        try Data("target".utf8).write(to: URL(fileURLWithPath: target))
+        try FileManager.default.createSymbolicLink(atPath: scratch.path("link"), withDestinationPath: target)
+        try FileManager.default.linkItem(atPath: target, toPath: scratch.path("second"))
+        expect(1, "symbolic link", try Tool.run("export", cache, "--har", scratch.path("link")))
+        expect(1, "second name", try Tool.run("export", cache, "--har", scratch.path("second")))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("target".utf8))
+    }
+
+    @Test func damageIsFoundAndLeftWhereItIs() throws {
+        let cache = try scratch.demo(entries: 300)
+        let large = try scratch.files(in: cache + "/records").first {
+            try Data(contentsOf: $0).count > 8_192
+        }
+        let record = try #require(large)
+        let file = try FileHandle(forWritingTo: record)
+        try file.seek(toOffset: 5_000)
+        try file.write(contentsOf: Data("x".utf8))
+        try file.close()
+        expect(1, "^damaged +records/\(record.lastPathComponent)", try Tool.run("verify", cache))
+        #expect(FileManager.default.fileExists(atPath: record.path), "verify removes nothing")
+        expect(0, "^Removed 1 entries", try Tool.run("remove", cache, "--damaged"))
+        try Data("garbage".utf8).write(to: URL(fileURLWithPath: cache + "/index.plist"))
+        expect(0, "^The index is missing or damaged", try Tool.run("verify", cache))
+        expect(0, "^The new index holds", try Tool.run("rebuild-index", cache))
+        expect(0, "^The index is valid", try Tool.run("verify", cache))
+    }
+
+    @Test func removingComparingAndTrimming() throws {
+        let cache = try scratch.demo(entries: 1_000)
+        expect(
+            0, "would be removed", try Tool.run("remove", cache, "--host", "www.example.com", "--dry-run"))
+        let copy = scratch.path("copy")
+        try FileManager.default.copyItem(atPath: cache, toPath: copy)
+        expect(0, "^0 added, 0 removed, 0 changed", try Tool.run("diff", cache, copy))
+        expect(0, "^Removed [0-9]+ entries", try Tool.run("remove", copy, "--host", "fonts.example.net"))
+        expect(0, "^- https://fonts.example.net/", try Tool.run("diff", cache, copy))
+        expect(0, "^0 added, [1-9][0-9]+ removed, 0 changed", try Tool.run("diff", cache, copy))
+        expect(0, "takes [0-9.]+ MB", try Tool.run("trim", cache, "--to", "4MB"))
+        let sizes = try scratch.files(in: cache + "/records").map { try Data(contentsOf: $0).count }
+        #expect(!sizes.isEmpty && sizes.reduce(0, +) <= 4 << 20)
+        expect(0, "^Removed .* 0 are left", try Tool.run("trim", cache, "--to", "0"))
+        expect(0, "^0 entries", try Tool.run("report", cache, "--html", scratch.path("empty.html")))
+    }
+
+    @Test func mistakesAreToldAndChangeNothing() throws {
+        let cache = try scratch.demo(entries: 30)
+        expect(64, "filter", try Tool.run("remove", cache))
+        expect(64, "--all means every entry", try Tool.run("remove", cache, "--all", "--host", "www.example.com"))
+        expect(1, "nothing at", try Tool.run("list", scratch.path("missing")))
+        let other = scratch.folder.path
+        expect(1, "not a cache", try Tool.run("list", other))
+        expect(1, "is not a cache.*Nothing was written", try Tool.run("fill", other, "http://127.0.0.1:1/"))
+        #expect(!FileManager.default.fileExists(atPath: other + "/records"))
+        expect(1, "cannot be written", try Tool.run("report", cache, "--html", scratch.path("missing/report.html")))
+        expect(0, "^entries +30", try Tool.run("stats", cache))
+    }
+
+    #if os(Linux)
+        @Test func aFullDiskIsAnError() throws {
+            let run = try Tool.run("list", try scratch.demo(entries: 30), output: "/dev/full")
+            #expect(run.status != 0)
+            expect(run.status, "Standard output cannot be written", run)
+        }
+    #endif
+
+    @Test func whyTellsWhatIsStoredAndWhatIsNot() throws {
+        let cache = try scratch.demo(entries: 30)
+        expect(0, "Nothing is stored under this key", try Tool.run("why", cache, "https://example.com/unknown"))
+        let listed = try Tool.run("list", cache, "--limit", "1", "--json").output
+        let url = try #require(listed.range(of: "https://[^\"]*", options: .regularExpression))
+        expect(
+            0, "Lifetime: [0-9]+ s.*RFC 9111",
+            try Tool.run("why", cache, String(listed[url]), "--header", "Accept-Language: en"))
+    }
+
+    /// A number that no event has is passed over.
+    @Test func aLogWithOddNumbersIsReported() throws {
+        let cache = try scratch.demo(entries: 30, withLoads: false)
+        let line =
+            "{\"event\":\"load\",\"outcome\":\"hit\",\"layer\":\"memory\",\"at\":1e300,\"bytes\":9223372036854775807}\n"
+        try Data(line.utf8).write(to: URL(fileURLWithPath: cache + "/events.jsonl"))
+        expect(0, "^30 entries", try Tool.run("report", cache, "--html", scratch.path("few.html")))
+    }
+
+    #if os(Linux)
+        static let canBeNobody = getuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv")
+
+        @Test(.enabled(if: canBeNobody, "needs root and setpriv"))
+        func aUserWhoMayNotWriteIsTold() throws {
+            let cache = try scratch.demo(entries: 30)
+            // The build may lie in a folder that only its owner reads.
+            let program = scratch.path("urlcache")
+            try FileManager.default.copyItem(atPath: Tool.program.path, toPath: program)
+            let script = URL(fileURLWithPath: scratch.path("as-nobody"))
+            try Data("#!/bin/sh\nexec setpriv --reuid=65534 --clear-groups '\(program)' \"$@\"\n".utf8).write(
+                to: script)
+            for path in [scratch.folder.path, script.path] { chmod(path, 0o755) }
+            for file in FileManager.default.enumerator(atPath: cache)?.allObjects as? [String] ?? [] {
+                let path = cache + "/" + file
+                let isFolder = URL(fileURLWithPath: path).hasDirectoryPath
+                chmod(path, isFolder ? 0o755 : 0o644)
+            }
+            chmod(cache, 0o755)
+            let denied = "cannot be written: Permission denied"
+            expect(1, denied, try Tool.run("rebuild-index", cache, program: script))
+            expect(1, denied, try Tool.run("trim", cache, "--to", "1KB", program: script))
+            expect(1, denied, try Tool.run("remove", cache, "--all", program: script))
+            expect(1, denied, try Tool.run("fill", cache, "http://127.0.0.1:1/", program: script))
+        }
+
+        /// An origin cannot write to the terminal by a field of its response.
+        @Test func controlCharactersAreNotPrinted() throws {
+            let origin = try HostileOrigin()
+            let cache = scratch.path("hostile")
+            expect(0, "^1 of 1", try Tool.run("fill", cache, origin.url + "/"))
+            expect(1, "^not stored", try Tool.run("fill", cache, origin.url + "/none"))
+            expect(1, "^not stored", try Tool.run("fill", cache, origin.url + "/escape"))
+            #expect(try Scratch.mode(of: cache + "/records") == 0o700)
+            expect(0, "^1 of 1", try Tool.run("fill", cache, origin.url + "/", "--readable"))
+            for file in try scratch.files(in: cache + "/records") {
+                #expect((try Scratch.mode(of: file.path) ?? 0) & 0o444 == 0o444)
+            }
+            let runs = [
+                try Tool.run("list", cache), try Tool.run("list", cache, "--json"), try Tool.run("stats", cache),
+                try Tool.run("stats", cache, "--json"), try Tool.run("show", cache, "/"),
+            ]
+            for run in runs {
+                expect(0, "text/x", run)
+                let controls = run.output.unicodeScalars.filter {
+                    $0 != "\n" && $0 != "\t"
+                        && ($0.properties.generalCategory == .control || $0.properties.generalCategory == .format)
+                }
+                #expect(controls.isEmpty, "\(run.output)")
+            }
+        }
+    #endif
+}
