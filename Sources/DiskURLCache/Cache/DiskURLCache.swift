@@ -41,6 +41,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         #endif
         isOpen.withLock { $0 = true }
         if platform.attachesLoader { CachingURLProtocol.register() }
+        #if canImport(FoundationNetworking)
+            if platform.attachesLoader {
+                SharedSession.serve(self) { [weak self] configuration in
+                    let hasLoader = configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
+                    // Another cache of this library may have been first, and keeps the session.
+                    if !hasLoader || !(configuration.urlCache is DiskURLCache) { self?.attach(to: configuration) }
+                }
+            }
+        #endif
         #if canImport(Darwin)
             appLife = AppLifeObserver(
                 relieveMemory: { [weak self] in self?.relieveMemoryPressure() },

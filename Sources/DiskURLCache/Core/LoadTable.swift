@@ -20,10 +20,27 @@ package final class LoadTable: Sendable {
 
     private struct State {
         /// The loads that wait for each fetch.
-        var fetches: [FetchIdentity: [(load: ObjectIdentifier, wake: Wake)]] = [:]
+        var fetches: [FetchIdentity: Waiters] = [:]
         /// Keys whose loads do not wait for each other, with the time until which that holds.
         var unshared: [RequestKey: Date] = [:]
         var refreshing: Set<RequestKey> = []
+    }
+
+    /// The loads that wait for a fetch: each joins and leaves in constant time.
+    private struct Waiters {
+        private var wakes: [ObjectIdentifier: (place: Int, wake: Wake)] = [:]
+        private var joined = 0
+
+        var count: Int { wakes.count }
+        /// In the order in which they joined.
+        var inOrder: [Wake] { wakes.values.sorted { $0.place < $1.place }.map(\.wake) }
+
+        mutating func add(_ load: ObjectIdentifier, _ wake: @escaping Wake) {
+            joined += 1
+            wakes[load] = (joined, wake)
+        }
+
+        mutating func remove(_ load: ObjectIdentifier) -> Bool { wakes.removeValue(forKey: load) != nil }
     }
 
     private let state = Mutex(State())
@@ -37,17 +54,14 @@ package final class LoadTable: Sendable {
     /// - Parameter wake: called on `CacheCore.lookupQueue`.
     func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Role {
         state.withLock { state in
-            if let waiting = state.fetches[identity] {
-                state.fetches[identity] = waiting + [(load, wake)]
-                return .waits
-            }
+            if state.fetches[identity]?.add(load, wake) != nil { return .waits }
             if let until = state.unshared[identity.key] {
                 let left = until.timeIntervalSince(now)
                 // A longer time means that the clock was set back.
                 if left > 0, left <= Self.unsharedTime { return .alone }
                 state.unshared[identity.key] = nil
             }
-            state.fetches[identity] = []
+            state.fetches[identity] = Waiters()
             return .leads
         }
     }
@@ -56,8 +70,8 @@ package final class LoadTable: Sendable {
     /// - Parameter wasCancelled: whether the fetch was cancelled. If not, the waiting loads do not wait again, and all
     ///   continue at once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
-        for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
-            CacheCore.lookupQueue.async { waiter.wake(wasCancelled) }
+        for wake in state.withLock({ $0.fetches.removeValue(forKey: identity) })?.inOrder ?? [] {
+            CacheCore.lookupQueue.async { wake(wasCancelled) }
         }
     }
 
@@ -73,11 +87,7 @@ package final class LoadTable: Sendable {
     /// Called for a load that no longer waits. False if it was woken already, or is about to be.
     @discardableResult
     func leave(_ identity: FetchIdentity, _ load: ObjectIdentifier) -> Bool {
-        state.withLock { state in
-            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
-            state.fetches[identity]?.remove(at: index)
-            return true
-        }
+        state.withLock { $0.fetches[identity]?.remove(load) == true }
     }
 
     var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
