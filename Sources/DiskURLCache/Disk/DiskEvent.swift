@@ -9,7 +9,7 @@ package enum DiskEvent: Sendable, Hashable {
     case removedCorruptRecord(key: KeyName)
     /// The index file was damaged, of an unknown version, or not written by a cache. The index was rebuilt.
     case rejectedIndex
-    case becameMaintainer
+    case becameOwner
     /// Files could not be deleted by a clearing or an eviction. It is tried again later.
     case cannotDelete(errno: Int32)
     /// The directory became unusable.

@@ -101,7 +101,7 @@ extension DiskStore {
             move(.own(lock))
             guard isOwner else { return false }
             // Told once if each pass asks again.
-            if io.nextElection == 0 { io.events.append(.becameMaintainer) }
+            if io.nextElection == 0 { io.events.append(.becameOwner) }
             return true
         }
         // The half written file of a process that died. A cache that writes it at this moment finds that out, and

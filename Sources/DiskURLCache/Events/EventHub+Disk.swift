@@ -1,7 +1,7 @@
 extension EventHub {
     func report(_ event: DiskEvent) {
         switch event {
-        case .becameMaintainer: break
+        case .becameOwner: break
         case .evicted(_, let bytes):
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))

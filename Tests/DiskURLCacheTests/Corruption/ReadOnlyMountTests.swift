@@ -168,7 +168,7 @@
             let log = EventLog()
             let store = open(mount, log)
             fill(store)
-            // The system refuses while a file is open for writing, as the maintainer's lock is.
+            // The system refuses while a file is open for writing, as the owner's lock is.
             store.maintenance.pause()
             store.withIO { _ in store.giveUpLock() }
             try mount.remount("ro")
@@ -195,7 +195,7 @@
         }
 
         @Test(
-            "ext4 that the system made read-only under the maintainer: nothing is lost",
+            "ext4 that the system made read-only under the owner: nothing is lost",
             .enabled(if: ScratchMount.canBreakDown, "needs root, loop devices, mkfs.ext4 and trigger_fs_error"))
         func brokenDown() throws {
             let mount = try ScratchMount(.ext4)

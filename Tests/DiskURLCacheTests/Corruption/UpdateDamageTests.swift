@@ -162,15 +162,15 @@ import Testing
         #expect(fixture.log.events.contains(.notUpdated(key: key.name, .malformed)))
     }
 
-    @Test("What a secondary cache updates the maintainer counts") func updatesOfOthers() throws {
-        let maintainer = fixture.open()
-        maintainer.store(.test(testBody(1, length: 3800), sequence: 5, language: "de"), for: key)
-        maintainer.flush()
+    @Test("What a guest updates the owner counts") func updatesOfOthers() throws {
+        let owner = fixture.open()
+        owner.store(.test(testBody(1, length: 3800), sequence: 5, language: "de"), for: key)
+        owner.flush()
         let other = fixture.open()
         for sequence in UInt64(5)..<25 { #expect(update(other, to: sequence + 1, from: sequence)) }
         other.flush()
-        maintainer.flush()
-        #expect(maintainer.variants(of: key).map(\.metadata.sequence) == [25])
-        #expect(maintainer.usage == fixture.allocatedByRecords())
+        owner.flush()
+        #expect(owner.variants(of: key).map(\.metadata.sequence) == [25])
+        #expect(owner.usage == fixture.allocatedByRecords())
     }
 }

@@ -160,7 +160,7 @@ final class Oracle: Sendable {
         #expect(fixture.log.count { if case .removedCorruptRecord = $0 { true } else { false } } == 0)
     }
 
-    @Test("Two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
+    @Test("Two caches on one directory: right bytes, one owner, usage converges") func twoCaches()
         async throws
     {
         let stores = [fixture.open(), fixture.open()]
@@ -184,7 +184,7 @@ final class Oracle: Sendable {
         }
         for store in stores { store.flush() }
         for store in stores { store.flush() }
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+        #expect(fixture.log.count { $0 == .becameOwner } == 1)
         for store in stores {
             #expect(store.usage == fixture.allocatedByRecords())
             #expect(store.entryCount == fixture.recordNames().count)
@@ -212,7 +212,7 @@ final class Oracle: Sendable {
             #expect(one.usage == 0)
             #expect(other.usage == 0)
         }
-        // The maintainer goes, the secondary one takes over.
+        // The owner goes, the guest takes over.
         let isFirst = stores[0].isOwner
         stores[isFirst ? 0 : 1].close()
         let heir = stores[isFirst ? 1 : 0]
@@ -225,7 +225,7 @@ final class Oracle: Sendable {
         let store = fixture.open()
         // Elected before the other one is there: on a loaded machine either could be first.
         store.flush()
-        let secondary = fixture.open()
+        let guest = fixture.open()
         store.maintenance.pause()
         /// As if a second had gone by.
         func body(_ key: RequestKey) -> Data? {
@@ -233,9 +233,9 @@ final class Oracle: Sendable {
             return store.body(key)
         }
         #expect(body(key) == nil)
-        secondary.store(.test(testBody(1)), for: key)
+        guest.store(.test(testBody(1)), for: key)
         // Without the neighbour that `flush` asks.
-        secondary.maintenance.perform { secondary.runPass(isFlush: true) }
+        guest.maintenance.perform { guest.runPass(isFlush: true) }
         #expect(body(key) == testBody(1))
         // A folder of the same name, and nothing that says so.
         store.maintenance.resume()
@@ -318,22 +318,22 @@ final class Oracle: Sendable {
         #expect(store.variants(of: key).map(\.metadata.sequence) == [3, 2])
     }
 
-    @Test("A secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
-        let maintainer = fixture.open()
-        maintainer.flush()
+    @Test("A guest neither writes the index nor evicts") func guestKeepsOut() throws {
+        let owner = fixture.open()
+        owner.flush()
         let files = FaultyFileSystem()
         _ = files.takeCalls()
-        let secondary = fixture.open(capacity: 100 << 10, files: files)
-        for number in 0..<100 { secondary.store(.test(testBody(number)), for: .test("\(number)")) }
-        secondary.flush()
+        let guest = fixture.open(capacity: 100 << 10, files: files)
+        for number in 0..<100 { guest.store(.test(testBody(number)), for: .test("\(number)")) }
+        guest.flush()
         #expect(fixture.recordNames().count == 100)
         let calls = files.takeCalls()
         #expect(!calls.contains { $0.operation == .write && $0.name.hasPrefix("index") })
         #expect(!calls.contains { $0.operation == .unlink && $0.isRecord })
-        maintainer.flush()
-        #expect(maintainer.usage == fixture.allocatedByRecords())
-        maintainer.capacity = 200 << 10
-        maintainer.flush()
+        owner.flush()
+        #expect(owner.usage == fixture.allocatedByRecords())
+        owner.capacity = 200 << 10
+        owner.flush()
         #expect(fixture.allocated() <= 200 << 10)
     }
 
@@ -363,7 +363,7 @@ final class Oracle: Sendable {
         #expect(other.entryCount == 2)
     }
 
-    @Test("Who fails to become the maintainer leaves the place of another as it is") func failedElection()
+    @Test("Who fails to become the owner leaves the place of another as it is") func failedElection()
         throws
     {
         let moved = fixture.scratch.appending("moved").path

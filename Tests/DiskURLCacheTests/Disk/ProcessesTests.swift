@@ -12,7 +12,7 @@
         private static func open(_ directory: String, files: any FileSystem = SystemFiles()) -> DiskStore {
             DiskStore(
                 configuration: .init(directory: directory, capacity: 100 << 20), fileSystem: files,
-                report: { if $0 == .becameMaintainer { ChildProcess.say("maintainer") } })
+                report: { if $0 == .becameOwner { ChildProcess.say("owner") } })
         }
 
         /// Four threads store, read and remove keys that the other processes use, too.
@@ -204,21 +204,21 @@
 
         init() throws { fixture = try DiskFixture() }
 
-        @Test("Four processes with four threads each: right bytes always, usage converges, one maintainer")
+        @Test("Four processes with four threads each: right bytes always, usage converges, one owner")
         func fourProcesses() throws {
             let children = try (0..<4).map { _ in try ChildProcess("share", directory: fixture.directory) }
-            var maintainers = 0
+            var owners = 0
             for child in children {
                 while let line = child.nextLine(), line != "shared" {
-                    #expect(line == "maintainer")
-                    maintainers += 1
+                    #expect(line == "owner")
+                    owners += 1
                 }
             }
-            #expect(maintainers == 1)
+            #expect(owners == 1)
             // One after the other hands over.
             for child in children {
                 child.release()
-                #expect(child.remainingLines().filter { $0 != "maintainer" } == ["end"])
+                #expect(child.remainingLines().filter { $0 != "owner" } == ["end"])
             }
             let store = fixture.open()
             for _ in 0..<2 {
@@ -234,17 +234,17 @@
 
         @Test("The maintaining process is killed: another takes over") func takingOver() throws {
             let child = try ChildProcess("hold", directory: fixture.directory)
-            #expect(child.nextLine() == "maintainer")
+            #expect(child.nextLine() == "owner")
             #expect(child.nextLine() == "held")
             let store = fixture.open()
             store.flush()
             #expect(store.body(key) == testBody(1))
-            #expect(fixture.log.count { $0 == .becameMaintainer } == 0)
+            #expect(fixture.log.count { $0 == .becameOwner } == 0)
             store.store(.test(testBody(2), sequence: 2), for: key)
             store.flush()
             child.kill()
             store.flush()
-            #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+            #expect(fixture.log.count { $0 == .becameOwner } == 1)
             #expect(store.body(key) == testBody(2))
             #expect(store.usage == fixture.allocatedByRecords())
         }
@@ -258,18 +258,18 @@
             }
             #expect(
                 lines == [
-                    "maintainer", "child ended", "same index", "same records", "same removals",
+                    "owner", "child ended", "same index", "same records", "same removals",
                     "stored by the parent", "forked",
                 ])
             // The parent still has the lock.
             let store = fixture.open()
             store.flush()
-            #expect(fixture.log.count { $0 == .becameMaintainer } == 0)
+            #expect(fixture.log.count { $0 == .becameOwner } == 0)
             #expect(store.variants(of: .test("b")).isEmpty)
             child.release()
             _ = child.remainingLines()
             store.flush()
-            #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+            #expect(fixture.log.count { $0 == .becameOwner } == 1)
         }
 
         @Test("No descriptor leaks over exec, and every open says so") func descriptors() throws {
@@ -334,7 +334,7 @@
             throws
         {
             let lines = try ChildProcess("limits", directory: fixture.directory).remainingLines()
-            #expect(lines == ["maintainer", "size: kept", "size: works again", "files: kept", "files: works again"])
+            #expect(lines == ["owner", "size: kept", "size: works again", "files: kept", "files: works again"])
         }
 
         @Test(
@@ -344,7 +344,7 @@
             chmod(fixture.scratch.url.path, 0o777)
             let lines = try ChildProcess("nobody", directory: fixture.directory, asNobody: true).remainingLines()
             #expect(
-                lines.filter { $0 != "maintainer" } == [
+                lines.filter { $0 != "owner" } == [
                     "000: error", "000: works again", "500: reads", "500: removed", "500: works again",
                 ])
         }

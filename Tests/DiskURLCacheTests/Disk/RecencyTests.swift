@@ -88,7 +88,7 @@ import Testing
         first.maintenance.perform { first.move(.close) }
         second.capacity = 900 << 10
         second.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
+        #expect(fixture.log.count { $0 == .becameOwner } == 2)
         let left = order(second).compactMap { Int($0) }
         #expect(left.count > 150 && left.count < 230)
         #expect(left == Array((300 - left.count)..<300))

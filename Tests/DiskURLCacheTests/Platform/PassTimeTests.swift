@@ -25,7 +25,7 @@ import Testing
         store.store(.test(testBody(1)), for: key)
         store.flush()
         #expect(!store.isOwner)
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+        #expect(fixture.log.count { $0 == .becameOwner } == 1)
         let other = fixture.open()
         other.flush()
         #expect(other.isOwner)

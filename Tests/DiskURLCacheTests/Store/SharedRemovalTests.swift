@@ -78,14 +78,14 @@
         @Test(arguments: [true, false]) func whatIsStoredWhileAnotherCacheReplacesTheFolderStays(isBefore: Bool) throws
         {
             let files = FaultyFileSystem()
-            let maintainer = Self.open(directory, files: files)
+            let owner = Self.open(directory, files: files)
             let other = Self.open(directory)
             try ScratchDirectory.grow(directory + "/records")
-            Self.store("evicted", in: maintainer)
-            maintainer.flush()
+            Self.store("evicted", in: owner)
+            owner.flush()
             @Sendable func storeByOther() {
                 Self.store("new", Self.other, in: other)
-                // Not a flush: that would wait for the maintainer.
+                // Not a flush: that would wait for the owner.
                 other.maintenance.perform { other.pass(isFlush: true) }
             }
             if isBefore {
@@ -95,7 +95,7 @@
                 }
             }
             #expect(Self.body(Self.other, in: other) == nil)
-            let disk = try #require(maintainer.disk as? DiskStore)
+            let disk = try #require(owner.disk as? DiskStore)
             disk.maintenance.perform {
                 let capacity = disk.capacity
                 disk.capacity = 0

@@ -49,11 +49,11 @@
 
         /// Two caches, of which the second one has a row of what the first one stored, and nothing of it in memory.
         private static func writerAndRemover(
-            _ directory: String, isSecondary: Bool, storing body: String, storedAt: Date
+            _ directory: String, isGuest: Bool, storing body: String, storedAt: Date
         ) throws -> (writer: TieredStore, remover: TieredStore) {
             let first = open(directory)
             let second = open(directory)
-            let (writer, remover) = isSecondary ? (first, second) : (second, first)
+            let (writer, remover) = isGuest ? (first, second) : (second, first)
             store(body, storedAt: storedAt, in: writer)
             writer.flush()
             // It has a row of it from then on.
@@ -64,12 +64,12 @@
             return (writer, remover)
         }
 
-        /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes
+        /// A 304 gives a record another head, in its place. A guest, whose row is of the head before, removes
         /// what was stored since a time before that.
         @Test(arguments: [true, false], ["since", "older"])
-        func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool, what: String) throws {
+        func whatAnotherCacheFreshenedIsRemoved(isGuest: Bool, what: String) throws {
             let (writer, remover) = try Self.writerAndRemover(
-                directory, isSecondary: isSecondary, storing: "private", storedAt: Date() - 1_000)
+                directory, isGuest: isGuest, storing: "private", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
             let limit = Date() - 100
             remover.remove(
@@ -80,9 +80,9 @@
         }
 
         /// The same by two stores, of which the second one has the slot that the row tells of.
-        @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isSecondary: Bool) throws {
+        @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isGuest: Bool) throws {
             let (writer, remover) = try Self.writerAndRemover(
-                directory, isSecondary: isSecondary, storing: "public", storedAt: Date() - 3)
+                directory, isGuest: isGuest, storing: "public", storedAt: Date() - 3)
             remover.maintenance.pause()
             for number in [2.0, 1] {
                 Self.store("private", storedAt: Date() - number, tags: ["account"], in: writer)
@@ -137,7 +137,7 @@
         /// disk.
         @Test(arguments: [true, false]) func whatANewerAnswerReplacedStaysGone(isTold: Bool) throws {
             let files = FaultyFileSystem()
-            let maintainer = Self.open(directory)
+            let owner = Self.open(directory)
             let other = Self.open(directory, files: files)
             files.rule = { call in
                 let isOfChanges = call.name == "changes" || call.name.hasPrefix("incoming-")
@@ -145,12 +145,12 @@
             }
             Self.store("older", in: other)
             other.maintenance.perform { other.pass(isFlush: true) }
-            Self.store("newer", memoryOnly: true, in: maintainer)
-            maintainer.removeMemory()
+            Self.store("newer", memoryOnly: true, in: owner)
+            owner.removeMemory()
             files.rule = { _ in nil }
             other.maintenance.perform { other.pass(isFlush: true) }
-            maintainer.flush()
-            #expect(Self.body(in: maintainer) == nil)
+            owner.flush()
+            #expect(Self.body(in: owner) == nil)
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
@@ -182,18 +182,18 @@
         @Test func whatWasReplacedWithinASecondHasARowOfItsOwn() throws {
             let now = Date()
             do {
-                let maintainer = Self.open(directory)
+                let owner = Self.open(directory)
                 let other = Self.open(directory)
-                Self.store("public", storedAt: now, in: maintainer)
-                maintainer.flush()
-                maintainer.maintenance.pause()
+                Self.store("public", storedAt: now, in: owner)
+                owner.flush()
+                owner.maintenance.pause()
                 for _ in 0..<2 {
                     Self.store("secret", storedAt: now, tags: ["account"], in: other)
                     other.maintenance.perform { other.pass(isFlush: true) }
                 }
                 other.close()
-                maintainer.flush()
-                maintainer.close()
+                owner.flush()
+                owner.close()
             }
             // The only one by now.
             let last = Self.open(directory)
@@ -243,22 +243,22 @@
         @Test func aStoreRemovesNoOtherVariant() throws {
             let files = FaultyFileSystem()
             let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
-            let maintainer = DiskStore(configuration: configuration, fileSystem: files)
-            maintainer.flush()
+            let owner = DiskStore(configuration: configuration, fileSystem: files)
+            owner.flush()
             let key = Self.key
             let english = StoredEntry.test(testBody(1), sequence: 1, language: "en")
-            maintainer.store(english, for: key)
-            maintainer.flush()
-            maintainer.maintenance.pause()
+            owner.store(english, for: key)
+            owner.flush()
+            owner.maintenance.pause()
             let other = DiskStore(configuration: configuration)
             other.maintenance.perform { other.runPass(isFlush: true) }
             other.remove(key, variant: english.metadata.varyKey)
             other.maintenance.perform { other.runPass(isFlush: true) }
             other.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
             other.maintenance.perform { other.runPass(isFlush: true) }
-            maintainer.store(.test(testBody(3), sequence: 3, language: "en"), for: key)
-            maintainer.flush()
-            for store in [maintainer, other] {
+            owner.store(.test(testBody(3), sequence: 3, language: "en"), for: key)
+            owner.flush()
+            for store in [owner, other] {
                 let bodies = store.variants(of: key).compactMap { $0.load()?.body }
                 #expect(Set(bodies) == [testBody(2), testBody(3)])
             }
@@ -269,19 +269,19 @@
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             configuration.maximumStorageAge = 100
             // For the other one it is not too old yet.
-            let maintainer = DiskStore(configuration: configuration, clock: WallClock { Date() + 50 })
-            maintainer.flush()
-            maintainer.maintenance.pause()
-            maintainer.store(.test(testBody(1), sequence: 1, storedAt: Date() - 70), for: Self.key)
+            let owner = DiskStore(configuration: configuration, clock: WallClock { Date() + 50 })
+            owner.flush()
+            owner.maintenance.pause()
+            owner.store(.test(testBody(1), sequence: 1, storedAt: Date() - 70), for: Self.key)
             let other = DiskStore(configuration: configuration)
             other.maintenance.pause()
             other.maintenance.perform { other.runPass(isFlush: true) }
-            maintainer.maintenance.perform { #expect(maintainer.beginPass(isFlush: true)) }
+            owner.maintenance.perform { #expect(owner.beginPass(isFlush: true)) }
             let metadata = StoredEntry.test(Data(), sequence: 2, storedAt: Date()).metadata
             #expect(other.update(metadata, of: Self.key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
             other.maintenance.perform { other.runPass(isFlush: true) }
-            maintainer.maintenance.perform { maintainer.endPass(isFlush: true) }
-            for store in [maintainer, other] { #expect(store.body(Self.key) == testBody(1)) }
+            owner.maintenance.perform { owner.endPass(isFlush: true) }
+            for store in [owner, other] { #expect(store.body(Self.key) == testBody(1)) }
         }
 
         // MARK: Names that are another file's by now
