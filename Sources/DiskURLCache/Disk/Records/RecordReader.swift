@@ -20,6 +20,18 @@ package struct LoadedRecord: Sendable {
     var entry: StoredEntry? { body.map { StoredEntry(metadata: metadata, body: $0) } }
 }
 
+extension [LoadedRecord] {
+    /// A crash may leave two records of a variant; then the more recent one counts.
+    func newestOfEachVariant() -> [LoadedRecord] {
+        var newest: [LoadedRecord] = []
+        for record in sorted(by: { $0.footer.sequence > $1.footer.sequence })
+        where !newest.contains(where: { $0.footer.varyHash == record.footer.varyHash }) {
+            newest.append(record)
+        }
+        return newest
+    }
+}
+
 /// The result of reading a record's file.
 package enum RecordReading {
     case record(LoadedRecord)

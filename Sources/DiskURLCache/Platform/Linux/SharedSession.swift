@@ -11,7 +11,8 @@
 
         /// Looks once, a little later. A look makes the session if it was never used, so a cache that is not
         /// `URLCache.shared` looks at nothing.
-        /// - Parameter attach: prepares the session's configuration for the cache, unless a cache of this library has it.
+        /// - Parameter attach: prepares the session's configuration for the cache, unless a cache of this library has
+        ///   it.
         static func serve(_ cache: URLCache, attach: @escaping @Sendable (URLSessionConfiguration) -> Void) {
             _ = Timeouts.shared.after(delay) { [weak cache] in
                 // Making the session takes a while, which must not delay other timeouts.
