@@ -172,6 +172,8 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
             case .store(let storing): store(storing)
             case .change(let change): apply(change)
+            case .forget(let keys):
+                for key in keys { cache.store.remove(key) }
             case .invalidate(let invalidation): cache.invalidate(invalidation)
             case .redirect(let head, let next): redirect(head, next)
             case .refreshInBackground(let revalidation): refreshInBackground(revalidation)

@@ -176,6 +176,7 @@ extension LoadMachine {
         guard fetch.answer?.isDelivered != true, hop.key != nil else { return fail(error) }
         let decider = decider(now: now)
         switch decider.errorFallback() {
+        case .reuse(let reuse) where isCycle(reuse): return fail(error)
         case .reuse(let reuse):
             state = .reading(reuse)
             return [.readBody(found[reuse.index].variant)]

@@ -79,6 +79,8 @@ struct LoadMachine {
         /// Changes the stored response, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
         indirect case change(Change)
+        /// The redirects that are stored under these keys led nowhere.
+        case forget(Set<RequestKey>)
         /// Stored responses are no longer valid: the answer says so.
         indirect case invalidate(Invalidation)
         /// Gives the redirect to the driver, which replies with the next hop.
@@ -158,6 +160,9 @@ struct LoadMachine {
     /// Bytes of the body that is arriving.
     var arrivedBytes = 0
     var hops = 0
+    /// The keys of the hops before this one. A redirect that is stored under one of them has led back here: it is asked
+    /// for at the origin before it is followed again.
+    var followedKeys: Set<RequestKey> = []
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the response that it refreshes. Once that is removed, the refresh stores
@@ -250,6 +255,7 @@ struct LoadMachine {
     private mutating func follow(_ next: ResolvedRequest) -> [Action] {
         waited = nil
         hops += 1
+        if let key = hop.key { followedKeys.insert(key) }
         hop = next
         found = []
         used = nil

@@ -198,6 +198,7 @@ struct MachineDriver {
         case .change(.update(let variant, _)): return "change update \(index(of: variant)) \(path)"
         case .change(.addVariant(let variant, _)): return "change add \(index(of: variant)) \(path)"
         case .change(.remove(let variant)): return "change remove \(index(of: variant)) \(path)"
+        case .forget(let keys): return "forget \(keys.count)"
         case .invalidate(let invalidation):
             let groups = invalidation.groups.isEmpty ? [] : ["groups"] + invalidation.groups
             return (["invalidate"] + invalidation.urls.map(\.path) + groups).joined(separator: " ")
