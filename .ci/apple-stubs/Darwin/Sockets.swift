@@ -1,6 +1,6 @@
 // Module Darwin, further: sockets, pipes and what else the tests use of the C library.
 //
-// Facts: xnu's sys/socket.h, netinet/in.h, sys/poll.h, unistd.h and sys/stat.h as Swift imports them. Certain: names, parameter
+// Facts: xnu's sys/socket.h, netinet/in.h, arpa/inet.h, sys/poll.h, unistd.h and sys/stat.h as Swift imports them. Certain: names, parameter
 // types, order of the fields. Values of constants are not all Darwin's: only types are checked.
 
 public typealias socklen_t = UInt32
@@ -75,3 +75,13 @@ public func pipe(_ files: UnsafeMutablePointer<Int32>!) -> Int32 { 0 }
 public func mkfifo(_ path: UnsafePointer<CChar>!, _ mode: mode_t) -> Int32 { 0 }
 public func mknod(_ path: UnsafePointer<CChar>!, _ mode: mode_t, _ device: dev_t) -> Int32 { 0 }
 @discardableResult public func atexit(_ body: (@convention(c) () -> Void)!) -> Int32 { 0 }
+
+public var AF_INET6: Int32 { 30 }
+public var INET6_ADDRSTRLEN: Int32 { 46 }
+@frozen public struct in6_addr {
+    public init() {}
+}
+public func inet_pton(_ family: Int32, _ text: UnsafePointer<CChar>, _ address: UnsafeMutableRawPointer) -> Int32 { 0 }
+public func inet_ntop(
+    _ family: Int32, _ address: UnsafeRawPointer, _ text: UnsafeMutablePointer<CChar>, _ length: socklen_t
+) -> UnsafePointer<CChar>? { nil }

@@ -20,20 +20,28 @@ extension DiskURLCache {
         find(request, completionHandler)
     }
 
-    /// An entry as the system accepts it: the object in memory that the system itself stored, or an object that the
-    /// superclass knows. The entry keeps the object, so that one is made only once for each read from disk.
+    /// An entry for the system's loader: the object that the system itself stored, or that was accepted before, or a new
+    /// one, which is not kept.
     func systemResponse(of entry: StoredEntry, for request: URLRequest) -> CachedURLResponse? {
-        guard let url = request.url else { return nil }
-        return entry.cachedURLResponse {
-            let response = entry.makeSystemResponse(requestedURL: url)
-            // The main thread does not wait.
-            guard
-                !Thread.isMainThread,
-                core.configuration.platform.superclassKeeps(
-                    bytes: entry.body.count, memory: core.configuration.memoryCapacity)
-            else { return response }
-            return superclassCopy(for: request).copy(of: response)
+        entry.presentedResponse ?? request.url.map { entry.makeSystemResponse(requestedURL: $0) }
+    }
+
+    /// The superclass's object for a response that was read from disk, which the entry keeps; the response itself if the
+    /// superclass does not give one. May wait some milliseconds: on the lookup queue only. A superclass that failed five
+    /// times in a row is not asked again.
+    func accepted(_ response: CachedURLResponse, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse {
+        let settings = core.configuration
+        guard let number = response.entryNumber,
+            settings.platform.superclassKeeps(bytes: response.data.count, memory: settings.memoryCapacity),
+            superclassFailures.withLock({ $0 < 5 })
+        else { return response }
+        let copy = superclassCopy(for: request).copy(of: response)
+        superclassFailures.withLock { $0 = copy == nil ? $0 + 1 : 0 }
+        guard let copy else { return response }
+        let entry = core.store.lookup(key).known?.lazy.compactMap(\.entry).first {
+            Int64(truncatingIfNeeded: $0.metadata.sequence) == number
         }
+        return entry?.cachedURLResponse { copy } ?? copy
     }
 }
 

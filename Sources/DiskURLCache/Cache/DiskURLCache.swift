@@ -20,9 +20,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     package let core: CacheCore
     /// The session of direct loads (``data(for:session:)``); made when first needed.
     let directLinkBox = Mutex<SessionLink?>(nil)
-    #if canImport(Darwin)
-        private var appLife: AppLifeObserver?
-    #endif
+    private var appLife: AppLifeObserver?
+    /// How often in a row the superclass did not give back what it was given: see `accepted`.
+    let superclassFailures = Mutex(0)
     /// The superclass's initialiser may set the capacities that it gets: they are not this cache's. Constant after
     /// `init`.
     private let isOpen = Mutex(false)
@@ -50,11 +50,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 }
             }
         #endif
-        #if canImport(Darwin)
-            appLife = AppLifeObserver(
-                relieveMemory: { [weak self] in self?.relieveMemoryPressure() },
-                flush: { [weak self] in self?.flush() })
-        #endif
+        appLife = AppLifeObserver(
+            relieveMemory: { [weak self] in self?.relieveMemoryPressure() }, flush: { [weak self] in self?.flush() })
     }
 
     /// The settings of the cache, in one line.
@@ -162,13 +159,23 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if core.isAtHand(key) { return completionHandler(cachedResponse(for: request)) }
         // The handler is called once, on this queue.
         nonisolated(unsafe) let completionHandler = completionHandler
-        CacheCore.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
+        CacheCore.lookupQueue.async { [self] in
+            let found = cachedResponse(for: request)
+            completionHandler(core.isBySystem ? found.map { accepted($0, for: request, key) } : found)
+        }
     }
 
-    /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``.
+    /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``. For Apple's own loader
+    /// it is in memory when this returns, and its file is written by a queue of the cache: ``flush()`` waits for it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
-            storeCachedResponse(cachedResponse, for: request)
+            let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode
+            guard core.isBySystem else { return core.store(cachedResponse, for: request) }
+            if SystemContract.concernsPart(request, status: status) {
+                core.emitNotStored(request, .partialContent)
+            } else {
+                core.store(cachedResponse, for: request, isByLoader: true)
+            }
         } else if let request = dataTask.currentRequest {
             core.emitNotStored(request, .refusedOfTwoURLs)
         }

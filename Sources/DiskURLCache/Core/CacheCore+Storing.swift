@@ -25,6 +25,10 @@ extension CacheCore {
         let ownKey = isOfHead ? lookupKey.storedForHead : lookupKey
         // The system's loader knows nothing of equivalent URLs (No-Vary-Search).
         let key = isBySystem ? ownKey : store.storingKey(ownKey, for: fields ?? [:], at: now)
+        if draft.isBySystem, case .memory(let body) = draft.body {
+            store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
+            return nil
+        }
         let reason = store.store(metadata, draft.body, presented: draft.edited.presented, for: key, ticket: ticket)
         // What was stored for this spelling alone would answer first.
         if reason == nil, key != ownKey, store.contains(ownKey) { store.remove(ownKey) }
@@ -139,9 +143,10 @@ extension CacheCore {
     // MARK: The app's call
 
     /// Stores a response that the app, or the system's loader, gives for a request. An event says why it is not stored.
-    func store(_ cached: CachedURLResponse, for request: URLRequest) {
+    /// - Parameter isByLoader: the system's loader stores it.
+    func store(_ cached: CachedURLResponse, for request: URLRequest, isByLoader: Bool = false) {
         let hop = resolve(DiskURLCache.Request(request))
-        if let reason = storeAppResponse(cached, for: hop) { emitNotStored(request, reason) }
+        if let reason = storeAppResponse(cached, for: hop, isByLoader: isByLoader) { emitNotStored(request, reason) }
     }
 
     func emitNotStored(_ request: URLRequest, _ reason: DiskURLCache.Reason) {
@@ -150,10 +155,11 @@ extension CacheCore {
 
     /// Returns the reason if the response is not stored. Nil also if the store refused it, which the store reports
     /// itself.
-    private func storeAppResponse(_ cached: CachedURLResponse, for hop: ResolvedRequest) -> DiskURLCache.Reason? {
+    private func storeAppResponse(
+        _ cached: CachedURLResponse, for hop: ResolvedRequest, isByLoader: Bool
+    ) -> DiskURLCache.Reason? {
         guard let key = hop.decision.key else { return hop.decision.refusal ?? .noKey }
-        var fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
-        if isBySystem { fields = fields.map { SystemHead.restored($0) } }
+        let fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
         if let reason = hop.reasonNotToStore(fields) { return reason }
         guard cached.storagePolicy != .notAllowed else { return .refused }
         let response = EntryMetadata.Response(
@@ -168,7 +174,9 @@ extension CacheCore {
         take(userInfoOf: cached, into: &edited, url: cached.response.url?.removingCredentials)
         // Memory returns the same object again.
         edited.presented = cached
-        _ = insert(EntryDraft(cached, response, edited), for: hop)
+        var draft = EntryDraft(cached, response, edited)
+        draft.isBySystem = isByLoader
+        _ = insert(draft, for: hop)
         return nil
     }
 

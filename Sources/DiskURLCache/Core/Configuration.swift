@@ -105,7 +105,7 @@ extension DiskURLCache {
         // Injected by tests.
         var clock = WallClock.system
         var fileSystem: any FileSystem = SystemFiles()
-        var passActivity: PassTime.Activity = ExpiringActivity.request
+        var passActivity: PassTime.Activity = { ExpiringTime.shared.request($0) }
         var platform = Platform.current
         /// For tests on Linux that imitate other platforms: Foundation's `URLCache` on Linux writes each response into
         /// its folder, whatever its capacity.

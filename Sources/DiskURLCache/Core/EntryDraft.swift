@@ -14,6 +14,8 @@ struct EntryDraft {
     var edited = EditedResponse()
     /// Whether the app itself stores the response, which is then written to disk however soon it expires.
     var isByApp = false
+    /// Whether the system's loader stores the response: its threads do not wait for the disk.
+    var isBySystem = false
 
     /// An answer that a load received.
     init(_ response: StoredResponse, _ body: ArrivedBody, _ edited: EditedResponse, for hop: ResolvedRequest) {

@@ -48,8 +48,7 @@ extension DiskStore {
             maintenance.schedule(after: configuration.savingInterval)
         }
         guard let passTime else { return }
-        withIO { _ in giveUpLock() }
-        passTime.end()
+        withIO { _ in passTime.end { giveUpLock() } }
     }
 
     /// A whole pass without an owner.
@@ -299,7 +298,9 @@ extension DiskStore {
     /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of
     /// the former is left.
     private func sweep(limit: Int) -> Bool {
-        if catalog.state.isOwner { incoming.sweep(files, paths) }
+        // Where bodies arrive without a lock, only their age tells whether their process has died.
+        let hourAgo = passTime == nil ? nil : clock.now().addingTimeInterval(-3_600)
+        if catalog.state.isOwner { incoming.sweep(files, paths, olderThan: hourAgo) }
         return CacheDirectory.sweepTrash(files, paths, limit: limit)
     }
 

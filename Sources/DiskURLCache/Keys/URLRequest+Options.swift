@@ -37,42 +37,4 @@ extension URLRequest {
             cacheOptions = changed == DiskURLCache.Options() ? nil : changed
         }
     }
-
-    #if canImport(Darwin)
-        var mayCarryOptions: Bool { carriedOptions != nil }
-
-        private static var propertyName: String { "DiskURLCache.options" }
-
-        private var carriedOptions: String? {
-            get { URLProtocol.property(forKey: Self.propertyName, in: self) as? String }
-            set {
-                guard let request = (self as NSURLRequest).mutableCopy() as? NSMutableURLRequest else { return }
-                if let newValue {
-                    URLProtocol.setProperty(newValue, forKey: Self.propertyName, in: request)
-                } else {
-                    URLProtocol.removeProperty(forKey: Self.propertyName, in: request)
-                }
-                self = request as URLRequest
-            }
-        }
-    #else
-        /// A quick look, since it is taken at each lookup.
-        var mayCarryOptions: Bool { mainDocumentURL != nil }
-
-        private static var prefix: String { "diskurlcache-options:" }
-
-        private var carriedOptions: String? {
-            get {
-                guard let text = mainDocumentURL?.absoluteString, text.hasPrefix(Self.prefix) else { return nil }
-                return String(text.dropFirst(Self.prefix.count))
-            }
-            set {
-                if let newValue {
-                    mainDocumentURL = URL(string: Self.prefix + newValue)
-                } else if carriedOptions != nil {
-                    mainDocumentURL = nil
-                }
-            }
-        }
-    #endif
 }

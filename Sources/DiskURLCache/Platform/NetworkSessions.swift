@@ -37,7 +37,7 @@ final class NetworkSessions: Sendable {
                 delegate.remove(task)
                 // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
                 // cancellation that comes while it forgets the task.
-                session.delegateQueue.addOperation { task.cancel() }
+                session.delegateQueue.addOperation { LoadingSystem.cancel(task) }
             })
             LoadingSystem.setPriority(token.priority, of: task)
             // A task that is never resumed gets no calls and holds no object.

@@ -20,9 +20,9 @@ struct SuperclassCopy {
     /// About 50 ms in all.
     private static let pauses = [1, 2, 5, 10, 15, 17]
 
-    /// The superclass's object for a response, or the response itself if the object is not found. It is identified by
+    /// The superclass's object for a response, or nil if the object is not found. It is identified by
     /// the number of the entry, since several entries of this cache have the same key in the superclass.
-    func copy(of response: CachedURLResponse) -> CachedURLResponse {
+    func copy(of response: CachedURLResponse) -> CachedURLResponse? {
         let number = response.entryNumber
         func copy() -> CachedURLResponse? { find().flatMap { $0.entryNumber == number ? $0 : nil } }
         store(response)
@@ -32,6 +32,6 @@ struct SuperclassCopy {
             wait(pause)
             if let copy = copy() { return copy }
         }
-        return response
+        return nil
     }
 }

@@ -33,34 +33,4 @@ struct FolderPreparation: Sendable {
         }
         if isDone { _ = setProtection(directory, wanted) }
     }
-
-    /// Nil on platforms without protection classes and backups.
-    static var current: FolderPreparation? {
-        #if canImport(Darwin)
-            var preparation = FolderPreparation(
-                protection: { path in
-                    let value = try? FileManager.default.attributesOfItem(atPath: path)[.protectionKey]
-                    return value as? FileProtectionType
-                },
-                setProtection: { path, wanted in
-                    let set: ()? = try? FileManager.default.setAttributes(
-                        [.protectionKey: wanted], ofItemAtPath: path)
-                    // A file that was removed meanwhile needs no class.
-                    return set != nil || !FileManager.default.fileExists(atPath: path)
-                },
-                names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },
-                excludeFromBackup: { path in
-                    var values = URLResourceValues()
-                    values.isExcludedFromBackup = true
-                    var url = URL(fileURLWithPath: path, isDirectory: true)
-                    try? url.setResourceValues(values)
-                })
-            #if os(macOS)
-                preparation.protection = nil
-            #endif
-            return preparation
-        #else
-            return nil
-        #endif
-    }
 }

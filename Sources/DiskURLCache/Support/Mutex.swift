@@ -8,12 +8,6 @@ import Foundation
 /// `@unchecked Sendable`: the value is reached only inside `withLock`. Its type need not be Sendable, since it does not
 /// leave the lock unless a caller copies it out.
 package final class Mutex<Value>: @unchecked Sendable {
-    #if canImport(Darwin)
-        private typealias Lock = os_unfair_lock
-    #else
-        private typealias Lock = pthread_mutex_t
-    #endif
-
     // Lock and value are in memory of their own, so that Swift does not check exclusive access at run time, which the
     // lock ensures (a twentieth of a memory hit).
     private let memory: UnsafeMutableRawPointer
@@ -33,15 +27,11 @@ package final class Mutex<Value>: @unchecked Sendable {
             alignment: max(unit, MemoryLayout<Value>.alignment))
         lock = memory.initializeMemory(as: Lock.self, to: Lock())
         self.value = (memory + valueOffset).initializeMemory(as: Value.self, to: value)
-        #if !canImport(Darwin)
-            pthread_mutex_init(lock, nil)
-        #endif
+        Self.initialize(lock)
     }
 
     deinit {
-        #if !canImport(Darwin)
-            pthread_mutex_destroy(lock)
-        #endif
+        Self.destroy(lock)
         value.deinitialize(count: 1)
         lock.deinitialize(count: 1)
         memory.deallocate()
@@ -49,13 +39,8 @@ package final class Mutex<Value>: @unchecked Sendable {
 
     @inline(__always)
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        #if canImport(Darwin)
-            os_unfair_lock_lock(lock)
-            defer { os_unfair_lock_unlock(lock) }
-        #else
-            pthread_mutex_lock(lock)
-            defer { pthread_mutex_unlock(lock) }
-        #endif
+        Self.lock(lock)
+        defer { Self.unlock(lock) }
         return try body(&value.pointee)
     }
 }

@@ -24,18 +24,6 @@ struct Platform: Sendable, Equatable {
     /// An extension of an app on iOS and its like: the system grants it little memory.
     static let appExtension = Platform(superclassLimit: 8 << 20)
 
-    static var current: Platform {
-        #if os(watchOS)
-            .watchOS
-        #elseif os(macOS)
-            .macOS
-        #elseif canImport(Darwin)
-            Bundle.main.bundleURL.pathExtension == "appex" ? .appExtension : .iOS
-        #else
-            .linux
-        #endif
-    }
-
     /// Whether the loader is registered for sessions that do not list protocol classes, and `attach(to:)` adds it to a
     /// configuration.
     var attachesLoader: Bool { !loadsBySystem }
@@ -54,14 +42,4 @@ struct Platform: Sendable, Equatable {
     func superclassKeeps(bytes: Int, memory: Int) -> Bool {
         bytes > 0 && bytes <= superclassCapacity(memory: memory) / 20
     }
-
-    /// The folder given to the superclass, which has no capacity on disk. Nil would mean the app's default cache.
-    static let superclassDirectory: URL = {
-        #if canImport(Darwin)
-            FileManager.default.temporaryDirectory.appendingPathComponent("DiskURLCache.unused", isDirectory: true)
-        #else
-            // Foundation would create a missing folder, with mode 0755; the root exists.
-            URL(fileURLWithPath: "/", isDirectory: true)
-        #endif
-    }()
 }

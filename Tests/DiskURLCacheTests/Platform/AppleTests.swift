@@ -5,8 +5,8 @@
     @testable import DiskURLCache
 
     // Never run by the project so far: it has no Apple machine. These are the behaviours that decide whether the
-    // default on Apple platforms is right; CI runs them on macOS and in a simulator. Each counts requests at an origin
-    // on the loopback interface.
+    // default on Apple platforms is right. `.ci/mac` runs them on a Mac, and prints a table of the claims that their
+    // names are; CI also runs them in a simulator. Each counts requests at an origin on the loopback interface.
 
     /// A cache that writes down which of its methods the system calls.
     private final class LoggingCache: DiskURLCache, @unchecked Sendable {
@@ -43,16 +43,24 @@
         }
     }
 
-    @Suite(.serialized, .timeLimit(.minutes(30))) struct AppleTests {
+    /// The most memory that this process ever had, in bytes.
+    private var peakMemory: Int {
+        var usage = rusage()
+        return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0
+    }
+
+    @Suite(.serialized, .timeLimit(.minutes(2))) struct AppleTests {
         private let scratch: ScratchDirectory
 
         init() throws {
             scratch = try ScratchDirectory("apple")
         }
 
-        private func settings(_ name: String) -> DiskURLCache.Configuration {
-            DiskURLCache.Configuration(
+        private func settings(_ name: String, _ superclassLimit: Int? = nil) -> DiskURLCache.Configuration {
+            var settings = DiskURLCache.Configuration(
                 memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending(name))
+            if let superclassLimit { settings.platform.superclassLimit = superclassLimit }
+            return settings
         }
 
         private func cache(_ name: String = "cache") -> DiskURLCache { DiskURLCache(configuration: settings(name)) }
@@ -75,6 +83,28 @@
             let configuration = mode.configuration
             configuration.urlCache = cache
             return URLSession(configuration: configuration)
+        }
+
+        /// A session of the system with the cache, and one that was made for the loader; in each loading mode.
+        struct Way: CaseIterable, Sendable {
+            var isLoader: Bool
+            var mode: Mode
+
+            static let allCases = Mode.allCases.flatMap { mode in
+                [false, true].map { Way(isLoader: $0, mode: mode) }
+            }
+        }
+
+        private func session(
+            _ way: Way, _ cache: DiskURLCache, delegate: (any URLSessionDelegate)? = nil
+        ) -> URLSession {
+            let configuration = way.mode.configuration
+            // Tests share no cookies, and no credentials.
+            configuration.httpCookieStorage = URLSessionConfiguration.ephemeral.httpCookieStorage
+            configuration.urlCredentialStorage = nil
+            if way.isLoader { return cache.makeSession(configuration: configuration, delegate: delegate) }
+            cache.attach(to: configuration)
+            return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         }
 
         private func text(_ url: URL, _ session: URLSession) async throws -> String {
@@ -103,32 +133,42 @@
             #expect(origin.requests.count == 1)
         }
 
-        @Test func anOwnSessionUsesItAndTheSystemCallsTheseMethods() async throws {
+        /// What a later launch finds.
+        private func forgetMemory(of cache: DiskURLCache) {
+            cache.flush()
+            cache.removeAllCachedResponses(from: .memory)
+        }
+
+        @Test(arguments: Mode.allCases) func anOwnSessionUsesItAndTheSystemCallsItsMethods(_ mode: Mode) async throws {
             let origin = try OriginServer.counting()
             let cache = LoggingCache(configuration: settings("cache"))
-            let session = contractSession(cache)
+            let session = contractSession(cache, mode)
             for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "1") }
             #expect(origin.requests.count == 1)
             let calls = cache.calls.withLock { $0 }
-            print("The system called: \(calls)")
+            print("The system called: \(mode): \(calls)")
             #expect(calls.contains { $0.hasPrefix("lookup") } && calls.contains { $0.hasPrefix("store") })
         }
 
-        @Test func staleIsRevalidatedAndNeverServed() async throws {
+        @Test(arguments: Way.allCases, [true, false])
+        func staleIsRevalidatedAndNeverServed(_ way: Way, _ isOnDisk: Bool) async throws {
             let origin = try OriginServer { request in
                 request.fields["If-None-Match"] == nil
                     ? .ok("body", ["Cache-Control": "max-age=0", "ETag": "\"1\""]) : .status(304, "Not Modified")
             }
-            let session = contractSession(cache())
-            for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "body") }
+            let cache = cache()
+            let session = session(way, cache)
+            #expect(try await text(origin.url("/a"), session) == "body")
+            if isOnDisk { forgetMemory(of: cache) }
+            #expect(try await text(origin.url("/a"), session) == "body")
             #expect(origin.requests.count == 2)
             #expect(origin.requests.last?.fields["If-None-Match"] == "\"1\"")
         }
 
-        @Test func twoCachesKeepApart() async throws {
+        @Test(arguments: Way.allCases) func twoCachesKeepApart(_ way: Way) async throws {
             let origin = try OriginServer.counting()
-            #expect(try await text(origin.url("/a"), contractSession(cache("one"))) == "1")
-            #expect(try await text(origin.url("/a"), contractSession(cache("two"))) == "2")
+            #expect(try await text(origin.url("/a"), session(way, cache("one"))) == "1")
+            #expect(try await text(origin.url("/a"), session(way, cache("two"))) == "2")
         }
 
         @Test func dataOfAURLEnds() async throws {
@@ -163,13 +203,25 @@
             }
         }
 
-        /// Whether the system takes what is stored: see `SystemHead` and `SuperclassCopy`.
-        @Test(arguments: [nil, "Accept-Encoding"] as [String?], Situation.allCases)
-        func theSystemTakesAHit(_ vary: String?, _ situation: Situation) async throws {
+        private enum Hit { static let varies: [String?] = [nil, "Accept-Encoding"] }
+
+        /// Whether the system takes what is stored, if what is read from disk went through the superclass.
+        @Test(arguments: Hit.varies, Situation.allCases)
+        func theSystemTakesAHitByTheSuperclass(_ vary: String?, _ situation: Situation) async throws {
+            try await takesAHit(vary, situation)
+        }
+
+        /// If this is true as well, `SuperclassCopy` is not needed.
+        @Test(arguments: Hit.varies, Situation.allCases)
+        func theSystemTakesAHitWithoutTheSuperclass(_ vary: String?, _ situation: Situation) async throws {
+            try await takesAHit(vary, situation, superclassLimit: 0)
+        }
+
+        private func takesAHit(_ vary: String?, _ situation: Situation, superclassLimit: Int? = nil) async throws {
             var fields: HeaderFields = ["Cache-Control": "max-age=86400"]
             if let vary { fields.append("Vary", vary) }
             let origin = try OriginServer.counting(fields)
-            var cache = cache("first")
+            var cache = DiskURLCache(configuration: settings("first", superclassLimit))
             #expect(try await text(origin.url("/a"), contractSession(cache, situation.mode)) == "1")
             cache.flush()
             switch situation.source {
@@ -178,7 +230,7 @@
             case .newProcess:
                 // Caches of one folder share their memory in one process: so a copy of the folder.
                 try FileManager.default.copyItem(at: scratch.appending("first"), to: scratch.appending("second"))
-                cache = self.cache("second")
+                cache = DiskURLCache(configuration: settings("second", superclassLimit))
             }
             #expect(try await text(origin.url("/a"), contractSession(cache, situation.mode)) == "1")
             #expect(origin.requests.count == 1)
@@ -224,22 +276,26 @@
                 .ok($0.fields["Authorization"] ?? "none", ["Cache-Control": "max-age=86400"])
             }
             let cache = cache()
+            var answers: [String] = []
             for user in ["one", "two"] {
                 let configuration = mode.configuration
                 configuration.httpAdditionalHeaders = ["Authorization": user]
                 configuration.urlCache = cache
-                #expect(try await text(origin.url("/a"), URLSession(configuration: configuration)) == user)
+                answers.append(try await text(origin.url("/a"), URLSession(configuration: configuration)))
             }
+            // "Privacy with the system's loader" says that this may be so. The answer tells whether it is.
+            print("The system called: \(mode): two accounts of one cache got \(answers)")
+            withKnownIssue(isIntermittent: true) { #expect(answers == ["one", "two"]) }
         }
 
-        /// Files that the superclass may write: in the temporary folder, Caches, the bundle's folder and the working
-        /// directory.
+        /// Files that the superclass may write, in the folders of this process: others may write theirs meanwhile.
         private func databases() -> Set<String> {
             let files = FileManager.default
-            let here = URL(fileURLWithPath: files.currentDirectoryPath)
-            let bundle = Bundle.main.bundleURL.deletingLastPathComponent()
-            var folders = [files.temporaryDirectory, scratch.url, here, bundle, Platform.superclassDirectory]
-            folders += files.urls(for: .cachesDirectory, in: .userDomainMask)
+            let names = [Bundle.main.bundleIdentifier, ProcessInfo.processInfo.processName, "DiskURLCache"]
+            var folders = [scratch.url, Platform.superclassDirectory]
+            for parent in files.urls(for: .cachesDirectory, in: .userDomainMask) + [files.temporaryDirectory] {
+                folders += names.compactMap { $0 }.map { parent.appendingPathComponent($0) }
+            }
             var found: Set<String> = []
             for folder in folders {
                 guard let names = files.enumerator(atPath: folder.path) else { continue }
@@ -268,18 +324,6 @@
         }
 
         // MARK: Either way
-
-        /// A session of the system with the cache, and one that was made for the loader.
-        enum Way: CaseIterable, Sendable { case contract, loader }
-
-        private func session(
-            _ way: Way, _ cache: DiskURLCache, delegate: (any URLSessionDelegate)? = nil
-        ) -> URLSession {
-            let configuration = URLSessionConfiguration.ephemeral
-            if way == .loader { return cache.makeSession(configuration: configuration, delegate: delegate) }
-            cache.attach(to: configuration)
-            return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
-        }
 
         @Test(arguments: Way.allCases) func rejectedTrustFailsTheLoadAfterAHitToo(_ way: Way) async throws {
             let origin = try await TLSOrigin()
@@ -319,25 +363,87 @@
             #expect(await delegate.end(of: task).data == body)
         }
 
-        @Test(arguments: Way.allCases) func aCodedBodyLooksTheSameColdAndWarm(_ way: Way) async throws {
-            // "hello " 200 times, by gzip.
-            let coded = try #require(Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJV8gYJUfJUXKUHPQkAEVEn2iwBAAA"))
+        /// "hello " 200 times, by gzip.
+        private static let coded =
+            Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJV8gYJUfJUXKUHPQkAEVEn2iwBAAA") ?? Data()
+        private static let decoded = String(repeating: "hello ", count: 200)
+
+        @Test(arguments: Way.allCases, [true, false])
+        func aCodedBodyLooksTheSameColdAndWarm(_ way: Way, _ isOnDisk: Bool) async throws {
             let origin = try OriginServer { _ in
                 OriginResponse(
                     fields: ["Cache-Control": "max-age=60", "Content-Encoding": "gzip", "Content-Type": "text/plain"],
-                    body: coded)
+                    body: Self.coded)
             }
-            let without = URLSession(configuration: .ephemeral)
+            let without = URLSession(configuration: .ephemeral.patient)
             let stock = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: without)
-            let session = session(way, cache())
+            let cache = cache()
+            let session = session(way, cache)
             for _ in 1...2 {
                 let loaded = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session)
-                #expect(loaded.text == String(repeating: "hello ", count: 200))
+                #expect(loaded.text == Self.decoded)
                 #expect(loaded["Content-Length"] == stock["Content-Length"])
                 #expect(loaded["Content-Encoding"] == stock["Content-Encoding"])
                 #expect(loaded.response.expectedContentLength == stock.response.expectedContentLength)
+                if isOnDisk { forgetMemory(of: cache) }
             }
             #expect(origin.requests.count == 2)
+        }
+
+        /// openradar 32270378: after a 304 a coded response never became fresh again.
+        @Test(arguments: Way.allCases) func aCodedBodyIsFreshAgainAfterA304(_ way: Way) async throws {
+            let origin = try OriginServer { request in
+                if request.fields["If-None-Match"] != nil {
+                    return .status(304, "Not Modified", ["Cache-Control": "max-age=86400", "ETag": "\"1\""])
+                }
+                return OriginResponse(
+                    fields: [
+                        "Cache-Control": "max-age=0", "ETag": "\"1\"", "Content-Encoding": "gzip",
+                        "Content-Type": "text/plain",
+                    ], body: Self.coded)
+            }
+            let session = session(way, cache())
+            for _ in 1...3 { #expect(try await text(origin.url("/a"), session) == Self.decoded) }
+            #expect(origin.requests.count == 2)
+        }
+
+        /// What the system's threads are given: each lookup comes back, however many there are.
+        @Test(arguments: Way.allCases) func sixtyFourHitsFromDiskAtOnce(_ way: Way) async throws {
+            let origin = try OriginServer { .ok($0.path, ["Cache-Control": "max-age=86400"]) }
+            let cache = cache()
+            let session = session(way, cache)
+            let paths = (0..<64).map { "/\($0)" }
+            for path in paths { _ = try await text(origin.url(path), session) }
+            forgetMemory(of: cache)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for path in paths {
+                    group.addTask {
+                        let loaded = try await text(origin.url(path), session)
+                        #expect(loaded == path)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(origin.requests.count == 64)
+        }
+
+        /// The object that the system stored, and the body that the cache counts, are one copy.
+        @Test(arguments: Way.allCases) func memoryIsCountedOnce(_ way: Way) async throws {
+            let (count, size) = (48, 1 << 20)
+            let origin = try OriginServer { request in
+                OriginResponse(
+                    fields: ["Cache-Control": "max-age=86400"],
+                    body: testBody(Int(request.path.dropFirst()) ?? 0, length: size))
+            }
+            let cache = DiskURLCache(
+                memoryCapacity: 128 << 20, diskCapacity: 256 << 20, directory: scratch.appending("cache"))
+            let session = session(way, cache)
+            // What the first load needs besides is not counted.
+            _ = try await session.data(from: origin.url("/0"))
+            let before = peakMemory
+            for number in 1...count { _ = try await session.data(from: origin.url("/\(number)")) }
+            #expect(cache.currentMemoryUsage > count * size)
+            #expect(peakMemory - before < count * size * 3 / 2)
         }
 
         @Test(arguments: Way.allCases) func aCookieComesBack(_ way: Way) async throws {
@@ -347,6 +453,25 @@
             let session = session(way, cache())
             #expect(try await text(origin.url("/a"), session) == "none")
             #expect(try await text(origin.url("/b"), session) == "user=1")
+        }
+
+        /// openradar 34329423: the system handles no cookies of a protocol's responses. The inner session does.
+        @Test(arguments: Mode.allCases) func theLoaderKeepsTheCookiesOfTheApp(_ mode: Mode) async throws {
+            let origin = try OriginServer { request in
+                .ok(request.fields["Cookie"] ?? "none", ["Set-Cookie": "kept=1; Path=/; Max-Age=600"])
+            }
+            let storage = HTTPCookieStorage.shared
+            func cookies() -> [HTTPCookie] {
+                storage.cookies(for: origin.url("/a"))?.filter { $0.name == "kept" } ?? []
+            }
+            for cookie in cookies() { storage.deleteCookie(cookie) }
+            defer { for cookie in cookies() { storage.deleteCookie(cookie) } }
+            let cache = cache()
+            for expected in ["none", "kept=1"] {
+                let session = cache.makeSession(configuration: mode.configuration)
+                #expect(try await text(origin.url("/\(expected.count)"), session) == expected)
+            }
+            #expect(cookies().count == 1)
         }
 
         // MARK: Sessions made for the loader
@@ -364,9 +489,9 @@
             #expect(statistics.memoryHits + statistics.diskHits + statistics.misses <= 2, "one lookup a load")
         }
 
-        @Test func sessionsAreToldApartByTheirClasses() async throws {
+        @Test(arguments: Mode.allCases) func sessionsAreToldApartByTheirClasses(_ mode: Mode) async throws {
             let origin = try OriginServer.counting()
-            let sessions = ["one", "two"].map { cache($0).makeSession(configuration: .ephemeral.patient) }
+            let sessions = ["one", "two"].map { cache($0).makeSession(configuration: mode.configuration) }
             for (number, session) in sessions.enumerated() {
                 let loader = try #require(
                     session.configuration.protocolClasses?.first { CachingURLProtocol.isLoader($0) }
@@ -374,7 +499,6 @@
                 #expect(SessionClasses.shared.session(of: loader) === session)
                 #expect(try await text(origin.url("/a"), session) == "\(number + 1)")
             }
-            #expect(SessionClasses.shared.session(of: CachingURLProtocol.self) == nil)
         }
 
         @Test func aSessionThatIsGoneLeavesItsCacheAndItsClass() async throws {
@@ -396,20 +520,27 @@
             let origin = try OriginServer { _ in .status(404, "Not Found", ["Cache-Control": "max-age=60"]) }
             let cache = cache()
             let url = try #require(URL(string: "ws://127.0.0.1:\(origin.port)/socket"))
-            let task = cache.makeSession().webSocketTask(with: url)
+            let task = cache.makeSession(configuration: .default.patient).webSocketTask(with: url)
             task.resume()
             await #expect(throws: (any Error).self) { _ = try await task.receive() }
             #expect(origin.requests.first?.fields["Sec-WebSocket-Key"] != nil, "the system opens the connection")
             #expect(cache.statistics.stores == 0)
         }
 
-        /// No load: a test that runs without an app has no background sessions.
+        /// No session is made: a process without an app has no background sessions.
         @Test func aBackgroundConfigurationGetsNoLoader() {
-            let name = "DiskURLCacheTests.\(UUID().uuidString)"
-            let session = cache().makeSession(configuration: .background(withIdentifier: name))
-            defer { session.invalidateAndCancel() }
-            #expect(session.configuration.identifier == name)
-            #expect(session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) != true)
+            let configuration = URLSessionConfiguration.background(withIdentifier: UUID().uuidString)
+            #expect(
+                LoadingSystem.makeSession(configuration, cache: cache(), delegate: nil, delegateQueue: nil) == nil)
+        }
+
+        /// As a copy of a session's configuration makes, once that session is gone.
+        @Test func aTaskWhoseSessionIsNotKnownIsLeftToTheSystem() async throws {
+            let origin = try OriginServer.counting()
+            let configuration = URLSessionConfiguration.ephemeral.patient
+            configuration.protocolClasses = [CachingURLProtocol.self]
+            let session = URLSession(configuration: configuration)
+            for number in 1...2 { #expect(try await text(origin.url("/a"), session) == "\(number)") }
         }
 
         @Test func aPostAnswered303IsSentOnce() async throws {
@@ -418,7 +549,7 @@
             }
             var settings = settings("cache")
             settings.keyPolicy = .standard.includingBody(ofMethods: "POST")
-            let session = DiskURLCache(configuration: settings).makeSession()
+            let session = DiskURLCache(configuration: settings).makeSession(configuration: .default.patient)
             let request = URLRequest(origin.url("/a"), method: "POST", body: Data("x".utf8))
             #expect(try await LoadingHarness.load(request, in: session).text == "b")
             #expect(origin.requests.map(\.method) == ["POST", "GET"])
@@ -464,7 +595,7 @@
                 request.path == "/a" ? .status(302, "Found", ["Location": "/b"]) : .ok("b")
             }
             let delegate = RecordingDelegate()
-            let session = cache().makeSession(delegate: delegate)
+            let session = cache().makeSession(configuration: .default.patient, delegate: delegate)
             let record = await delegate.run(session.dataTask(with: origin.url("/a")))
             #expect(record.redirects.count == 1 && record.data == Data("b".utf8))
         }
@@ -491,7 +622,7 @@
                 .ok(String(decoding: $0.body, as: UTF8.self) + "!", ["Cache-Control": "max-age=60"])
             }
             let cache = cache()
-            let session = cache.makeSession()
+            let session = cache.makeSession(configuration: .default.patient)
             let (file, _) = try await session.download(from: origin.url("/a"))
             #expect(Data(taking: file) == Data("!".utf8))
             let request = URLRequest(origin.url("/b"), method: "POST")

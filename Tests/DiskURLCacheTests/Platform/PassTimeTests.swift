@@ -147,11 +147,100 @@ import Testing
         #expect(lock.isGranted)
         handler.withLock { $0 }?(true)
         #expect(!lock.isGranted)
-        lock.end()
+        lock.end {}
         #expect(expiries.withLock { $0 } == 1)
         // A call that comes late is about a pass that is over.
         handler.withLock { $0 }?(true)
         #expect(expiries.withLock { $0 } == 1)
+    }
+
+    /// A store that takes its turn between the two would lock a file just before the process is suspended.
+    @Test func noLockIsTakenOnceTheLocksAreGivenUp() {
+        let time = PassTime(activity: Self.granting)
+        time.begin {}
+        #expect(time.isGranted)
+        time.end { #expect(!time.isGranted) }
+    }
+
+    /// There a body holds no lock while it arrives, so its age tells.
+    @Test(arguments: [true, false]) func aBodyThatAnotherProcessIsReceivingIsSpared(_ isFresh: Bool) throws {
+        try FileManager.default.createDirectory(
+            atPath: fixture.directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let path = fixture.directory + "/incoming-0123456789abcdef"
+        #expect(
+            FileManager.default.createFile(
+                atPath: path, contents: testBody(1), attributes: [.posixPermissions: 0o600]))
+        if !isFresh {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -7_200)], ofItemAtPath: path)
+        }
+        let store = fixture.open { $0.passActivity = Self.granting }
+        store.flush()
+        #expect(FileManager.default.fileExists(atPath: path) == isFresh)
+    }
+
+    // MARK: The system's time
+
+    /// A system that is asked for time, and gives it.
+    private final class AskedSystem: Sendable {
+        let handlers = Mutex<[@Sendable (Bool) -> Void]>([])
+        let hasEnded = DispatchSemaphore(value: 0)
+
+        var time: ExpiringTime {
+            ExpiringTime { handler in
+                self.handlers.withLock { $0.append(handler) }
+                Thread.detachNewThread {
+                    handler(false)
+                    self.hasEnded.signal()
+                }
+            }
+        }
+
+        var count: Int { handlers.withLock { $0.count } }
+    }
+
+    @Test func theSystemIsAskedForTimeInTheBackgroundOnly() {
+        let system = AskedSystem()
+        let expiring = system.time
+        let time = PassTime { expiring.request($0) }
+        func pass() {
+            time.begin {}
+            #expect(time.isGranted)
+            time.end {}
+        }
+        pass()
+        #expect(system.count == 1, "an app may be launched in the background")
+        expiring.endsSuspension()
+        pass()
+        #expect(system.count == 1)
+        expiring.allowsSuspension()
+        // Also for the pass before, if its end was not noted yet.
+        let asked = system.count
+        pass()
+        #expect(system.count == asked + 1)
+    }
+
+    @Test(arguments: [true, false]) func aPassThatTheAppLeavesTheForegroundInGetsTimeOrEnds(_ expires: Bool) throws {
+        let system = AskedSystem()
+        let expiring = system.time
+        expiring.endsSuspension()
+        let time = PassTime { expiring.request($0) }
+        let expiries = Mutex(0)
+        time.begin { expiries.withLock { $0 += 1 } }
+        #expect(system.count == 0)
+        // Twice: the app may come back and leave again.
+        for _ in 1...2 { expiring.allowsSuspension() }
+        #expect(system.count == 2 && time.isGranted)
+        if expires {
+            let expire = try #require(system.handlers.withLock { $0.first })
+            expire(true)
+            #expect(!time.isGranted)
+        } else {
+            time.end {}
+        }
+        #expect(expiries.withLock { $0 } == (expires ? 1 : 0))
+        for _ in 1...2 { #expect(system.hasEnded.isSignalled("the end of the system's time")) }
+        time.end {}
     }
 
     /// The whole cache, by the platform's own choice.

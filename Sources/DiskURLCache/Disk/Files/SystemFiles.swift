@@ -120,13 +120,9 @@ package struct SystemFiles: FileSystem {
     }
 
     package func lockProcess(_ file: Int32) throws(Errno) -> Bool {
-        #if canImport(Darwin)
-            var request = flock(l_start: 0, l_len: 0, l_pid: 0, l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET))
-        #else
-            var request = flock()
-            request.l_type = Int16(F_WRLCK)
-            request.l_whence = Int16(SEEK_SET)
-        #endif
+        var request = Self.lockRequest
+        request.l_type = Int16(F_WRLCK)
+        request.l_whence = Int16(SEEK_SET)
         if fcntl(file, F_SETLK, &request) == 0 { return true }
         let error = Errno.last
         if error.code == EACCES || error.code == EAGAIN { return false }
@@ -150,11 +146,7 @@ extension FileStatus {
         links = Int(value.st_nlink)
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: value.st_dev), inode: UInt64(truncatingIfNeeded: value.st_ino))
-        #if canImport(Darwin)
-            let time = value.st_mtimespec
-        #else
-            let time = value.st_mtim
-        #endif
+        let time = value.modificationTime
         // A time beyond 2262, or before 1678, comes from a damaged file system.
         let (seconds, overflow) = Int(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
         modified = overflow ? 0 : seconds &+ Int(time.tv_nsec)

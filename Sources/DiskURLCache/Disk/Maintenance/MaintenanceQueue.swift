@@ -79,6 +79,11 @@ package final class MaintenanceQueue: Sendable {
         }
     }
 
+    /// Runs work on the queue later, also while passes are paused.
+    func enqueue(_ work: @escaping @Sendable () -> Void) {
+        queue.async(execute: work)
+    }
+
     /// Runs work on the queue and waits for it. If called on the queue, runs it at once.
     func perform<Result>(_ work: () -> Result) -> Result {
         isCurrent ? work() : queue.sync(execute: work)

@@ -56,13 +56,14 @@ final class PassTime: Sendable {
         }
     }
 
-    /// The pass is over, and has given up its locks: the process may be suspended.
-    func end() {
+    /// The pass is over: the process may be suspended once its locks are given up. No lock can be taken meanwhile.
+    func end(givingUpLocks giveUp: () -> Void) {
         let grant = current.withLock { current in
             defer { current = nil }
             return current
         }
         grant?.phase.withLock { $0 = .over }
+        giveUp()
         grant?.isOver.signal()
     }
 }

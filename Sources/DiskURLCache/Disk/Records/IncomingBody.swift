@@ -130,9 +130,14 @@ final class IncomingSpace: Sendable {
     var bytes: Int { living.reduce(0) { $0 + $1.reserved } }
 
     /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
-    func sweep(_ files: any FileSystem, _ paths: DiskPaths) {
+    /// - Parameter date: where no writer holds a lock: a file that was written later is spared.
+    func sweep(_ files: any FileSystem, _ paths: DiskPaths, olderThan date: Date?) {
         for path in paths.all(.incoming, in: files) where bodies.withLock({ $0[path] == nil }) {
-            guard let file = try? files.openRegular(path, O_RDONLY).file else { continue }
+            guard let (file, status) = try? files.openRegular(path, O_RDONLY) else { continue }
+            if let date, Double(status.modified) / 1e9 > date.timeIntervalSince1970 {
+                files.closeQuietly(file)
+                continue
+            }
             if (try? files.lockFile(file)) == true { try? files.unlink(path) }
             files.closeQuietly(file)
         }

@@ -17,13 +17,19 @@
             // Comes also if the app alone is near its limit, which the source does not tell.
             observe("UIApplicationDidReceiveMemoryWarningNotification", relieveMemory)
             for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
-                // Requests the time for writing; without it the app may be suspended first. The pass requests its own.
+                observe("\(name)DidBecomeActiveNotification") { ExpiringTime.shared.endsSuspension() }
                 observe("\(name)DidEnterBackgroundNotification") {
-                    ExpiringActivity.request { isExpired in if !isExpired { flush() } }
+                    ExpiringTime.shared.allowsSuspension()
+                    // Without time for writing the app may be suspended first.
+                    ExpiringTime.shared.request { isExpired in if !isExpired { flush() } }
                 }
             }
-            observe("UIApplicationWillTerminateNotification", flush)
-            observe("NSApplicationWillTerminateNotification", flush)
+            for name in ["UIApplication", "NSApplication"] {
+                observe("\(name)WillTerminateNotification") {
+                    ExpiringTime.shared.endsSuspension()
+                    flush()
+                }
+            }
         }
 
         deinit {
@@ -36,6 +42,17 @@
                 NotificationCenter.default.addObserver(
                     forName: Notification.Name(name), object: nil, queue: nil
                 ) { _ in action() })
+        }
+    }
+
+    extension ExpiringTime {
+        /// A Mac suspends no process.
+        static let shared = ExpiringTime { handler in
+            #if os(macOS)
+                DispatchQueue.global(qos: .utility).async { handler(false) }
+            #else
+                ProcessInfo.processInfo.performExpiringActivity(withReason: "DiskURLCache", using: handler)
+            #endif
         }
     }
 #endif

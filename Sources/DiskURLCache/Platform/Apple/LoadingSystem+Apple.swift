@@ -13,6 +13,8 @@
             outer.hold(SessionEnd(of: inner), for: NetworkSessions.shared)
         }
 
+        static func cancel(_ task: URLSessionTask) { task.cancel() }
+
         static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { true }
 
         /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.

@@ -11,6 +11,13 @@
         /// The inner session of a released session is ended when the next inner session is made.
         static func end(_ inner: URLSession, with outer: URLSession) {}
 
+        /// Returns when Foundation has taken note of the cancellation. From Swift 6.4 on, `cancel()` returns before that;
+        /// `resume()`, which has no effect on a task that is cancelled or has ended, waits for it.
+        static func cancel(_ task: URLSessionTask) {
+            task.cancel()
+            task.resume()
+        }
+
         /// Foundation crashes at the answer to a redirect for a task that was cancelled meanwhile. Cancellations come
         /// on this queue, too, so none can come in between.
         static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { task.state == .running }
