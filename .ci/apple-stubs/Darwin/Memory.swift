@@ -9,3 +9,8 @@ public let RUSAGE_SELF: Int32 = 0
     public init() {}
 }
 public func getrusage(_ who: Int32, _ usage: UnsafeMutablePointer<rusage>?) -> Int32 { 0 }
+
+// From pthread.h: what runs in a child that was forked.
+public func pthread_atfork(
+    _ prepare: (@convention(c) () -> Void)?, _ parent: (@convention(c) () -> Void)?, _ child: (@convention(c) () -> Void)?
+) -> Int32 { 0 }

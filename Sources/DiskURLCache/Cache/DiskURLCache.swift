@@ -54,9 +54,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             relieveMemory: { [weak self] in self?.relieveMemoryPressure() }, flush: { [weak self] in self?.flush() })
     }
 
-    /// The settings of the cache, in one line.
-    public override var description: String { "DiskURLCache: \(core.configuration)" }
-
     /// Opens a cache with the standard configuration.
     ///
     /// On Apple platforms `URLCache` has an initialiser with the first three parameters, which a subclass can neither
