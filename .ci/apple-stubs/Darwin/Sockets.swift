@@ -75,13 +75,3 @@ public func pipe(_ files: UnsafeMutablePointer<Int32>!) -> Int32 { 0 }
 public func mkfifo(_ path: UnsafePointer<CChar>!, _ mode: mode_t) -> Int32 { 0 }
 public func mknod(_ path: UnsafePointer<CChar>!, _ mode: mode_t, _ device: dev_t) -> Int32 { 0 }
 @discardableResult public func atexit(_ body: (@convention(c) () -> Void)!) -> Int32 { 0 }
-
-public var AF_INET6: Int32 { 30 }
-public var INET6_ADDRSTRLEN: Int32 { 46 }
-@frozen public struct in6_addr {
-    public init() {}
-}
-public func inet_pton(_ family: Int32, _ text: UnsafePointer<CChar>, _ address: UnsafeMutableRawPointer) -> Int32 { 0 }
-public func inet_ntop(
-    _ family: Int32, _ address: UnsafeRawPointer, _ text: UnsafeMutablePointer<CChar>, _ length: socklen_t
-) -> UnsafePointer<CChar>? { nil }

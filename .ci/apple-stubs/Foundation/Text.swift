@@ -4,7 +4,6 @@
 
 extension String {
     public init(format: String, _ arguments: any CVarArg...) { self = "" }
-    public var removingPercentEncoding: String? { nil }
 }
 extension FileManager {
     public func enumerator(at url: URL, includingPropertiesForKeys keys: [URLResourceKey]?) -> DirectoryEnumerator? { nil }
