@@ -20,15 +20,15 @@ extension DiskURLCache {
         find(request, completionHandler)
     }
 
-    /// An entry for the system's loader: the object that the system itself stored, or that was accepted before, or a new
-    /// one, which is not kept.
+    /// An entry for the system's loader: the object that the system itself stored, or that was accepted before, or a
+    /// new one, which is not kept.
     func systemResponse(of entry: StoredEntry, for request: URLRequest) -> CachedURLResponse? {
         entry.presentedResponse ?? request.url.map { entry.makeSystemResponse(requestedURL: $0) }
     }
 
-    /// The superclass's object for a response that was read from disk, which the entry keeps; the response itself if the
-    /// superclass does not give one. May wait some milliseconds: on the lookup queue only. A superclass that failed five
-    /// times in a row is not asked again.
+    /// The superclass's object for a response that was read from disk, which the entry keeps; the response itself if
+    /// the superclass does not give one. May wait some milliseconds: on the lookup queue only. A superclass that failed
+    /// five times in a row is not asked again.
     func accepted(_ response: CachedURLResponse, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse {
         let settings = core.configuration
         guard let number = response.entryNumber,

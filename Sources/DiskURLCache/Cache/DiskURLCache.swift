@@ -162,8 +162,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``. For Apple's own loader
-    /// it is in memory when this returns, and its file is written by a queue of the cache: ``flush()`` waits for it.
+    /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``. For Apple's own
+    /// loader it is in memory when this returns, and its file is written by a queue of the cache: ``flush()`` waits for
+    /// it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
             let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode

@@ -11,8 +11,8 @@
         /// The inner session of a released session is ended when the next inner session is made.
         static func end(_ inner: URLSession, with outer: URLSession) {}
 
-        /// Returns when Foundation has taken note of the cancellation. From Swift 6.4 on, `cancel()` returns before that;
-        /// `resume()`, which has no effect on a task that is cancelled or has ended, waits for it.
+        /// Returns when Foundation has taken note of the cancellation. From Swift 6.4 on, `cancel()` returns before
+        /// that; `resume()`, which has no effect on a task that is cancelled or has ended, waits for it.
         static func cancel(_ task: URLSessionTask) {
             task.cancel()
             task.resume()
