@@ -1,3 +1,7 @@
+#if canImport(CryptoKit)
+    import CryptoKit
+#endif
+
 /// SHA-256 (FIPS 180-4) of keys: the same digest on every platform.
 ///
 /// CryptoKit computes it on Apple platforms; Linux and Android have none, so plain Swift does.
@@ -5,6 +9,14 @@ enum SHA256Digest {
     static func digest(of string: String) -> KeyDigest {
         var string = string
         return string.withUTF8 { digest(of: UnsafeRawBufferPointer($0)) }
+    }
+
+    static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
+        #if canImport(CryptoKit)
+            return CryptoKit.SHA256.hash(data: bytes).withUnsafeBytes { KeyDigest(bytes: $0) }
+        #else
+            return plainDigest(of: bytes)
+        #endif
     }
 
     /// The plain Swift form; compiled everywhere, so that a test can compare both.

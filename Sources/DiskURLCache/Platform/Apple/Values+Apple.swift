@@ -1,5 +1,4 @@
 #if canImport(Darwin)
-    import CryptoKit
     import Foundation
     import os
 
@@ -34,12 +33,6 @@
     extension SystemLog {
         static func write(_ text: String) {
             Logger(subsystem: "DiskURLCache", category: "DiskURLCache").error("\(text, privacy: .public)")
-        }
-    }
-
-    extension SHA256Digest {
-        static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
-            CryptoKit.SHA256.hash(data: bytes).withUnsafeBytes { KeyDigest(bytes: $0) }
         }
     }
 

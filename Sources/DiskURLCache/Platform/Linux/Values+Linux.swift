@@ -31,10 +31,6 @@
         }
     }
 
-    extension SHA256Digest {
-        static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest { plainDigest(of: bytes) }
-    }
-
     extension SystemFiles {
         static var lockRequest: flock { flock() }
     }
