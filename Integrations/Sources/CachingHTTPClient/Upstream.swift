@@ -77,11 +77,6 @@ final class Upstream: DiskURLCache.Transport {
     ) -> DiskURLCache.Request? {
         // It may be impossible to send a streamed body a second time, so the caller gets the redirect.
         guard !next.streamsBody else { return nil }
-        var next = next
-        let (from, to) = (URL(string: request.url), URL(string: next.url))
-        if (from?.scheme, from?.host, from?.port) != (to?.scheme, to?.host, to?.port) {
-            next.fields.removeAll { ["host", "origin", "proxy-authorization"].contains($0.name.lowercased()) }
-        }
         let hop = HTTPClientRequestResponse(
             request: self.request(for: request.url), responseHead: HTTPResponseHead(head, version: .http1_1))
         let isCycle = state.withLockedValue { state in

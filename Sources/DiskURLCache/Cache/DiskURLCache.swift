@@ -86,6 +86,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
         for rule in wrongRules { hub.report(once: rule) }
         if platform.attachesLoader { CachingURLProtocol.register() }
+        #if canImport(FoundationNetworking)
+            if platform.attachesLoader { SharedSession.serve(self) { [weak self] in self?.attach(to: $0) } }
+        #endif
         #if canImport(Darwin)
             appLife = AppLifeObserver(
                 relieveMemory: { [weak self] in self?.relieveMemoryPressure() },

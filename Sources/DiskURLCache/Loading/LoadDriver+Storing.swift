@@ -8,16 +8,36 @@ import Foundation
 // responses.
 
 extension LoadDriver {
-    func gather(_ storing: StoredResponse?, length: Int?) {
-        let (hop, head) = state.withLock { ($0.hop, $0.networkHead) }
-        let digests = head.flatMap { statedDigests($0.fields, status: $0.status, of: hop) }
-        let body = GatheredBody(storing: storing, length: length, digests: digests, for: hop.target, in: cache)
+    /// - Returns: the body, if its pieces go to the client as they arrive.
+    func beginBody(_ plan: LoadMachine.BodyPlan) -> ArrivingBody? {
+        let (fetch, hop, head) = state.withLock { ($0.fetch, $0.hop, $0.networkHead) }
+        var (use, streams, length) = (ArrivingBody.Use.delivery, true, Int?.none)
+        var storing: StoredResponse?
+        var digests = head.flatMap { statedDigests($0.fields, status: $0.status, of: hop) }
+        switch plan {
+        // Delivered already when its end is known.
+        case .stream: digests = nil
+        case .gather: (use, streams) = (.wholeDelivery, false)
+        case .store(let response, let streamsToo, let declared):
+            use = .store(limit: cache.store.largestStorableBody)
+            (storing, streams, length) = (response, streamsToo, declared)
+        }
+        let body = ArrivingBody(
+            for: use, length: length, digests: digests, reader: streams ? client : nil,
+            pausable: fetch?.canPause == true ? fetch : nil,
+            in: cache.store
+        ) { [cache, storing] in
+            storing.map { cache.acceptsFile($0, for: hop.target) } ?? false
+        } refused: { [weak self] reason in
+            self?.giveUpStoring(reason)
+        }
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
             if !state.machine.hasEnded { state.body = body }
             return state.machine.hasEnded
         }
-        if isLate { body.discard() } else if let refusal = body.refusal { giveUpStoring(refusal) }
+        if isLate { body.discard() }
+        return streams ? body : nil
     }
 
     /// Those of a body that are to be compared with it, by the configuration.
@@ -28,7 +48,7 @@ extension LoadDriver {
     }
 
     /// Which digest contradicts the body that is to be stored: as it arrived, or joined of two parts.
-    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: GatheredBody?, of hop: KeyedRequest) -> String? {
+    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: ArrivingBody?, of hop: KeyedRequest) -> String? {
         if let field = body?.wrongDigest { return field }
         guard storing.isJoined, let joined = storing.edited.data,
             var digests = statedDigests(storing.response.fields, status: storing.response.status, of: hop)
@@ -38,16 +58,19 @@ extension LoadDriver {
     }
 
     func keep(_ piece: Data) {
-        guard let body = state.withLock({ $0.body }), let refusal = body.append(piece) else { return }
-        giveUpStoring(refusal)
-        guard refusal == .diskFailed else { return }
-        let url = report.request.foundationURL
-        cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
+        guard let body = state.withLock({ $0.body }) else { return }
+        body.append(piece)
+        // One slow reader does not hold up others.
+        if body.isPaused { finishLeading() }
     }
 
     /// The rest of the body, which may be endless, serves at most this load.
     private func giveUpStoring(_ reason: DiskURLCache.Reason) {
         release()
+        if reason == .diskFailed {
+            let url = report.request.foundationURL
+            cache.hub.emit(.notStored(url: url?.removingCredentials, reason: reason))
+        }
         guard client == nil else { return }
         refuseBody(reason)
         cancel()
@@ -125,20 +148,20 @@ extension LoadDriver {
         let (hop, body) = state.withLock { ($0.hop, $0.body) }
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
             refuseBody(reason)
-            handle(.storageConfirmed(nil))
+            handle(.storageConfirmed(nil), at: .network)
         }
         if let refusal = body?.refusal { return refuse(refusal) }
-        let cached = Self.proposed(response, for: hop.request, read: body?.reader)
+        let cached = Self.proposed(response, for: hop.request, read: body?.contents)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
             let edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
             // The file could not be read.
             if let refusal = body?.refusal { return refuse(refusal) }
             if edited == nil { note(accepted == nil ? .refusedByDelegate : .refusedByApp) }
-            handle(.storageConfirmed(edited))
+            handle(.storageConfirmed(edited), at: .network)
         }
-        guard byDelegate, let client else { return finish(cached) }
-        client.confirmStorage(of: cached, completion: finish)
+        guard byDelegate, let client, client.confirmsStorage else { return finish(cached) }
+        client.send([.confirmStorage(of: cached, completion: finish)])
     }
 
     /// The response as the delegate and the app see it. Most delegates do not look: on Linux nothing is read or made

@@ -20,7 +20,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         var fetch: FetchToken?
         /// Of the key, taken before the request was sent: a response that was removed since is not stored.
         var ticket: StoreTicket?
-        var body: GatheredBody?
+        var body: ArrivingBody?
         /// Whether other loads wait for this one's fetch, or this one for another's.
         var sharing = Sharing.none
         /// The network's answer depends on credentials that the request does not show.
@@ -84,7 +84,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             return state.machine.handle(.cancelled)
         }
         guard let actions else { return }
-        perform(actions, onClientQueue: true)
+        perform(actions[...], at: .client)
         _ = end(URLError(.cancelled), wasCancelled: true)
     }
 
@@ -103,7 +103,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         }
         fetch?.cancel()
         finishLeading()
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: .files)
         return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
     }
 
@@ -125,11 +125,11 @@ final class LoadDriver: FetchReceiver, Sendable {
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
             return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
         }
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: .network)
     }
 
     func fetchReceived(_ data: Data) {
-        perform(state.withLock { $0.fetch == nil ? [] : $0.machine.handle(.data(data)) }, onClientQueue: false)
+        perform(state.withLock { $0.fetch == nil ? [] : $0.machine.handle(.data(data))[...] }, at: .network)
     }
 
     func fetchEnded(_ error: Swift.Error?) {
@@ -138,36 +138,54 @@ final class LoadDriver: FetchReceiver, Sendable {
             guard state.fetch != nil else { return [] }
             // The token's controls hold the sender of the request, which holds this load.
             state.fetch = nil
+            state.body?.complete()
             return state.machine.handle(.ended(error, now: now))
         }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: .network)
     }
 
     // MARK: Actions
 
-    func handle(_ event: LoadMachine.Event) {
-        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: false)
+    /// Where actions are performed.
+    enum Place {
+        /// On the client's queue, inside `startLoading`: the client may be called directly.
+        case client
+        /// Where an answer from the network is received, or a delegate has decided. Others may wait for that queue, so
+        /// no file is read or written there.
+        case network
+        /// On `lookupQueue`, the queue of the load's body, or the thread that made a direct load.
+        case files
     }
 
-    private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
+    func handle(_ event: LoadMachine.Event, at place: Place) {
+        perform(state.withLock { $0.machine.handle(event) }[...], at: place)
+    }
+
+    private func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
         var calls: [LoadCall] = []
         calls.reserveCapacity(actions.count)
-        for action in actions {
+        for (index, action) in zip(actions.indices, actions) {
+            if place == .network, action.usesFiles, let queue = queueForFiles {
+                // No other event but a cancellation can come before the last action is done: the answer has ended.
+                client?.send(calls)
+                return queue.async { self.perform(actions[index...], at: .files) }
+            }
             switch action {
             case .lookUp:
                 finishLeading()
-                start(onClientQueue: onClientQueue)
-            case .readBody(let index): read(index, onClientQueue: onClientQueue)
-            case .fetch(let fields, let collapsible): fetch(fields, collapsible: collapsible)
+                start(at: place)
+            case .readBody(let index): read(index, at: place)
+            case .fetch(let fields, let collapsible):
+                off(place) { self.fetch(fields, collapsible: collapsible) }
             case .cancelFetch:
                 state.withLock { state in
                     defer { state.fetch = nil }
                     return state.fetch
                 }?.cancel()
             case .release: release()
-            case .gather(let storing, let length): gather(storing, length: length)
+            case .beginBody(let plan): if let body = beginBody(plan) { calls.append(.stream(body)) }
             case .keep(let data): keep(data)
             case .deliverNetworkHead:
                 if let head = state.withLock({ $0.networkHead }) { calls.append(.receive(withCacheStatus(head))) }
@@ -179,19 +197,33 @@ final class LoadDriver: FetchReceiver, Sendable {
                 calls.append(.receive(reusedHead(reuse)))
             case .deliverBody(let body): calls.append(delivery(body))
             case .deliverGathered:
-                if let data = state.withLock({ $0.body })?.data { calls.append(delivery(.whole(data))) }
+                if let data = state.withLock({ $0.body })?.whole { calls.append(delivery(.whole(data))) }
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
             case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
             case .store(let storing): store(storing)
             case .change(let change): apply(change)
+            case .forget(let keys):
+                for key in keys { cache.store.remove(key) }
             case .invalidate(let invalidation): cache.invalidate(invalidation, by: nil)
-            case .redirect(let head, let next): redirect(head, next)
-            case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
+            case .redirect(let head, let next): off(place) { self.redirect(head, next) }
+            case .refreshInBackground(let revalidation):
+                if let refresh = refresh(revalidation) { off(place, refresh) }
             }
         }
-        if onClientQueue { client?.perform(calls) } else { client?.send(calls) }
-        holdUpIfBehind()
+        if place == .client { client?.perform(calls) } else { client?.send(calls) }
+    }
+
+    /// Does what may send a request: not on the client's queue, where Foundation on Linux traps when a task is made.
+    private func off(_ place: Place, _ work: @escaping @Sendable () -> Void) {
+        if place == .client { Self.lookupQueue.async(execute: work) } else { work() }
+    }
+
+    /// For actions that read or write files. Nil if they may do so where the answer is received.
+    private var queueForFiles: DispatchQueue? {
+        let body = state.withLock { $0.body }
+        guard transport.sharesItsQueue && cache.store.disk != nil || body?.usesFile == true else { return nil }
+        return body?.queue ?? Self.lookupQueue
     }
 
     private func delivery(_ body: StoredBody) -> LoadCall {
@@ -210,16 +242,15 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// Begins the load, or its next hop.
     /// - Parameters:
     ///   - lookup: of the hop's key, if there was one.
-    ///   - onClientQueue: whether the client may be called on this queue.
-    func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
-        guard let key = state.withLock({ $0.hop.key }) else { return found([], onClientQueue: onClientQueue) }
+    func start(_ lookup: Lookup? = nil, at place: Place = .client) {
+        guard let key = state.withLock({ $0.hop.key }) else { return found([], at: place) }
         let lookup = lookup ?? cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
         // decisions there.
-        if let known = lookup.known, !onClientQueue || !known.isEmpty,
+        if let known = lookup.known, place != .client || !known.isEmpty,
             !known.isEmpty || !cache.store.mayHaveEquivalent(of: key)
         {
-            return found(known, onClientQueue: onClientQueue)
+            return found(known, at: place)
         }
         Self.lookupQueue.async { [self] in
             var variants = lookup.variants()
@@ -227,18 +258,18 @@ final class LoadDriver: FetchReceiver, Sendable {
                 state.withLock { $0.machine.use(equivalent.key) }
                 variants = equivalent.variants
             }
-            found(variants, onClientQueue: false)
+            found(variants, at: .files)
         }
     }
 
-    private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
+    private func found(_ variants: [StoredVariant], at place: Place) {
         // Only HTTP responses can answer a load; other stored responses are for `cachedResponse(for:)`.
-        handle(variants.filter { $0.metadata.http != nil }, onClientQueue: onClientQueue) { .found($0, $1, now: $2) }
+        handle(variants.filter { $0.metadata.http != nil }, at: place) { .found($0, $1, now: $2) }
     }
 
     /// Gives the stored responses to the machine.
     func handle(
-        _ variants: [StoredVariant], onClientQueue: Bool,
+        _ variants: [StoredVariant], at place: Place,
         _ event: ([Candidate], CachingOptions, Date) -> LoadMachine.Event
     ) {
         // Not under the lock: candidates come from entries, which have a lock, and options from the app's rules.
@@ -248,11 +279,11 @@ final class LoadDriver: FetchReceiver, Sendable {
             state.variants = variants
             return state.machine.handle(event)
         }
-        perform(actions, onClientQueue: onClientQueue)
+        perform(actions[...], at: place)
     }
 
-    private func read(_ index: Int, onClientQueue: Bool) {
-        if onClientQueue { return Self.lookupQueue.async { self.read(index, onClientQueue: false) } }
+    private func read(_ index: Int, at place: Place) {
+        if place == .client { return Self.lookupQueue.async { self.read(index, at: .files) } }
         let (variant, acceptsOpenBody) = state.withLock { ($0.variants[index], $0.machine.acceptsOpenBody) }
         var body: StoredBody?
         var entry: StoredEntry?
@@ -265,9 +296,9 @@ final class LoadDriver: FetchReceiver, Sendable {
         let now = cache.now
         let actions = state.withLock { state in
             if let entry { state.variants = state.variants.holding(entry, at: index) }
-            return state.machine.handle(.body(body, gathered: state.body?.data ?? Data(), now: now))
+            return state.machine.handle(.body(body, gathered: state.body?.whole ?? Data(), now: now))
         }
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: place)
     }
 
     // MARK: The end
@@ -281,6 +312,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             (state.report, state.hop, state.report.usedIndex.map { state.variants[$0].metadata })
         }
         let (body, deadline) = state.withLock { ($0.body, $0.deadline) }
+        body?.complete()
         body?.discard()
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }

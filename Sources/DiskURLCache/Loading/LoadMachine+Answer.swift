@@ -10,7 +10,12 @@ extension LoadMachine {
             // answer is not stored.
             return fetch(.methodNotCached, now: now)
         }
-        switch decider(now: now).decision() {
+        var decision = decider(now: now).decision()
+        if case .useStored(let reuse) = decision, isCycle(reuse) {
+            // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
+            decision = decider(now: now, policy: .revalidate).decision()
+        }
+        switch decision {
         case .useStored(let reuse):
             if let body = candidates[reuse.index].body { return answer(reuse, body: .whole(body), now: now) }
             state = .reading(reuse)
@@ -25,9 +30,19 @@ extension LoadMachine {
     }
 
     /// Decides about the request of this hop, from the stored responses.
-    func decider(now: Date) -> RequestDecider {
-        RequestDecider(request: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
+    /// - Parameter policy: nil for the client's.
+    func decider(now: Date, policy: ReusePolicy? = nil) -> RequestDecider {
+        RequestDecider(
+            request: facts, candidates: candidates, policy: policy ?? self.policy, options: storedOptions, now: now)
     }
+
+    /// Whether a stored response is a redirect that this load has followed before, and the origin may be asked.
+    func isCycle(_ reuse: Reuse) -> Bool {
+        guard let key = hop.key, followedKeys.contains(key), mayUseNetwork else { return false }
+        return (300...399).contains(candidates[reuse.index].response.status)
+    }
+
+    private var mayUseNetwork: Bool { decider(now: .distantPast).mayUseNetwork }
 
     /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network
     /// have their errors. The driver adds the reason to the 504.
@@ -98,7 +113,10 @@ extension LoadMachine {
 
     mutating func redirected(_ answer: Answer, next: DiskURLCache.Request) -> [Action] {
         guard hops < DiskURLCache.Request.redirectLimit else {
-            return fail(loadError(.httpTooManyRedirects), because: .failed(code: "redirects"))
+            let failure = fail(loadError(.httpTooManyRedirects), because: .failed(code: "redirects"))
+            // Stored, they would fail each later load without a request.
+            let keys = followedKeys.union([hop.key].compactMap { $0 })
+            return (mayUseNetwork && !keys.isEmpty ? [.forget(keys)] : []) + failure
         }
         state = .redirecting(answer)
         return [.redirect(answer.head, next)]

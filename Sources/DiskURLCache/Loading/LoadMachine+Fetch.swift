@@ -48,7 +48,7 @@ extension LoadMachine {
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
             return actions + [.cancelFetch, .readBody(index: reuse.index)]
-        case .freshen, .combine: actions.append(.gather(storing: nil, length: nil))
+        case .freshen, .combine: actions.append(.beginBody(.gather))
         case .deliver(.refuse, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return actions + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
@@ -59,23 +59,22 @@ extension LoadMachine {
                 forwardStatus: head.status, storage: refusal.map { .refused($0) })
             // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
             if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
-            let isStreamed = streams && answer.redirect == nil
-            switch verdict {
-            case .store(let response, _, _) where isStreamed || isRefresh:
-                let length = facts.method == "HEAD" ? nil : head.bodyLength
-                actions.append(.gather(storing: response, length: length))
-            case .refuse where isStreamed: answer.isGathered = false
-            case .store, .refuse: actions.append(.gather(storing: nil, length: nil))
-            }
-            if isStreamed {
-                answer.isDelivered = true
-                actions.append(.deliverNetworkHead)
-            }
+            answer.isDelivered = streams && answer.redirect == nil
+            if answer.isDelivered { actions.append(.deliverNetworkHead) }
+            actions.append(.beginBody(plan(for: answer, verdict)))
         }
         var fetch = fetch
         fetch.answer = answer
         state = .fetching(fetch)
         return actions
+    }
+
+    /// A client that takes no pieces gets the body whole, so it is in memory, and is stored from there.
+    private func plan(for answer: Answer, _ verdict: StorageVerdict) -> BodyPlan {
+        guard answer.isDelivered || isRefresh else { return .gather }
+        guard case .store(let response, _, _) = verdict else { return .stream }
+        let length = facts.method == "HEAD" ? nil : answer.head.bodyLength
+        return .store(response, streams: answer.isDelivered, length: length)
     }
 
     /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people
@@ -87,7 +86,8 @@ extension LoadMachine {
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
             return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
-        return (answer.isGathered ? [.keep(data)] : []) + (answer.isDelivered ? [.deliverBody(.whole(data))] : [])
+        if answer.isDelivered { report.bytes += data.count }
+        return [.keep(data)]
     }
 
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {
@@ -147,6 +147,7 @@ extension LoadMachine {
         guard fetch.answer?.isDelivered != true, hop.key != nil else { return fail(error) }
         let decider = decider(now: now)
         switch decider.errorFallback() {
+        case .reuse(let reuse) where isCycle(reuse): return fail(error)
         case .reuse(let reuse):
             state = .reading(reuse)
             return [.readBody(index: reuse.index)]

@@ -53,21 +53,18 @@ struct LoadMachine {
         case cancelFetch
         /// The arriving answer cannot serve the loads that wait for it.
         case release
-        /// Before the first piece of a body. Without this action the pieces are not gathered.
-        /// - Parameters:
-        ///   - storing: the response that is stored with the body: not more than may be stored, and not all in memory.
-        ///     Nil for a body that is delivered at the end, however large it is.
-        ///   - length: the body's length as the head gives it.
-        indirect case gather(storing: StoredResponse?, length: Int?)
+        /// The body of the answer begins; a list has it before the first `.keep`.
+        indirect case beginBody(BodyPlan)
+        /// The next piece of the body.
         case keep(Data)
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead)
         /// The head of a candidate that is reused without a request: the driver may have made it before.
         case deliverReusedHead(Reuse)
-        /// A piece as it arrives, a stored body, or a completed one.
+        /// A stored body, or a completed one.
         case deliverBody(StoredBody)
-        /// The whole gathered body.
+        /// The body that arrived, whole.
         case deliverGathered
         case finish
         case fail(Swift.Error)
@@ -77,11 +74,24 @@ struct LoadMachine {
         /// Changes the named candidate, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
         indirect case change(StoreChange)
+        /// The redirects that are stored under these keys led nowhere.
+        case forget(Set<RequestKey>)
         /// Stored responses are no longer valid: the answer says so.
         indirect case invalidate(Invalidation)
         /// Gives the redirect to the driver, which replies with the next hop.
         indirect case redirect(ResponseHead, DiskURLCache.Request)
         indirect case refreshInBackground(Revalidation)
+    }
+
+    /// What becomes of a body that arrives.
+    enum BodyPlan {
+        /// Its pieces go to the client as they arrive.
+        case stream
+        /// It is stored with the response, and `streams` says whether its pieces go to the client as they arrive.
+        /// - Parameter length: of the body, as the head gives it.
+        case store(StoredResponse, streams: Bool, length: Int?)
+        /// It stays in memory until it is whole, however large it is.
+        case gather
     }
 
     /// A response on its way into the store.
@@ -139,8 +149,6 @@ struct LoadMachine {
         var decision: ResponseDecision?
         /// The head was sent to the client, and so is each piece.
         var isDelivered = false
-        /// The pieces are gathered.
-        var isGathered = true
         /// The request that follows, for a redirect.
         var redirect: DiskURLCache.Request?
         /// The body of an answer from the store.
@@ -160,6 +168,9 @@ struct LoadMachine {
     /// Bytes of the body that is arriving.
     var arrivedBytes = 0
     var hops = 0
+    /// The keys of the hops before this one. A redirect that is stored under one of them has led back here: it is asked
+    /// for at the origin before it is followed again.
+    var followedKeys: Set<RequestKey> = []
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh
@@ -247,9 +258,23 @@ struct LoadMachine {
     private mutating func follow(_ next: KeyedRequest) -> [Action] {
         waited = nil
         hops += 1
+        if let key = hop.key { followedKeys.insert(key) }
         hop = next
         candidates = []
         state = .lookingUp
         return [.lookUp]
+    }
+}
+
+extension LoadMachine.Action {
+    /// Whether it reads or writes files, if the cache has a disk layer.
+    var usesFiles: Bool {
+        switch self {
+        case .store, .change, .readBody, .forget: true
+        case .lookUp, .fetch, .cancelFetch, .release, .beginBody, .keep, .deliverNetworkHead, .deliverStoredHead,
+            .deliverReusedHead, .deliverBody, .deliverGathered, .finish, .fail, .confirmStorage, .invalidate,
+            .redirect, .refreshInBackground:
+            false
+        }
     }
 }

@@ -19,11 +19,27 @@ package final class LoadTable: Sendable {
     typealias Wake = @Sendable (_ mayWaitAgain: Bool) -> Void
 
     private struct State {
-        /// The loads that wait for a fetch.
-        var fetches: [FetchIdentity: [(load: ObjectIdentifier, wake: Wake)]] = [:]
+        var fetches: [FetchIdentity: Waiters] = [:]
         /// Until when the loads of a key do not wait for each other.
         var unshared: [RequestKey: Date] = [:]
         var refreshing: Set<RequestKey> = []
+    }
+
+    /// The loads that wait for a fetch: each joins and leaves in constant time.
+    private struct Waiters {
+        private var wakes: [ObjectIdentifier: (place: Int, wake: Wake)] = [:]
+        private var joined = 0
+
+        var count: Int { wakes.count }
+        /// In the order in which they joined.
+        var inOrder: [Wake] { wakes.values.sorted { $0.place < $1.place }.map(\.wake) }
+
+        mutating func add(_ load: ObjectIdentifier, _ wake: @escaping Wake) {
+            joined += 1
+            wakes[load] = (joined, wake)
+        }
+
+        mutating func remove(_ load: ObjectIdentifier) -> Bool { wakes.removeValue(forKey: load) != nil }
     }
 
     private let state = Mutex(State())
@@ -36,17 +52,14 @@ package final class LoadTable: Sendable {
     /// - Parameter wake: called on `LoadDriver.lookupQueue`.
     func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Role {
         state.withLock { state in
-            if let waiting = state.fetches[identity] {
-                state.fetches[identity] = waiting + [(load, wake)]
-                return .waits
-            }
+            if state.fetches[identity]?.add(load, wake) != nil { return .waits }
             if let until = state.unshared[identity.key] {
                 let left = until.timeIntervalSince(now)
                 // A clock that was set back does not count.
                 if left > 0, left <= Self.unsharedTime { return .alone }
                 state.unshared[identity.key] = nil
             }
-            state.fetches[identity] = []
+            state.fetches[identity] = Waiters()
             return .leads
         }
     }
@@ -55,8 +68,8 @@ package final class LoadTable: Sendable {
     /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at
     ///   once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
-        for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
-            LoadDriver.lookupQueue.async { waiter.wake(wasCancelled) }
+        for wake in state.withLock({ $0.fetches.removeValue(forKey: identity) })?.inOrder ?? [] {
+            LoadDriver.lookupQueue.async { wake(wasCancelled) }
         }
     }
 
@@ -72,11 +85,7 @@ package final class LoadTable: Sendable {
     /// Called for a load that waits no more. False if it was woken, or is about to be.
     @discardableResult
     func leave(_ identity: FetchIdentity, _ load: ObjectIdentifier) -> Bool {
-        state.withLock { state in
-            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
-            state.fetches[identity]?.remove(at: index)
-            return true
-        }
+        state.withLock { $0.fetches[identity]?.remove(load) == true }
     }
 
     var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }

@@ -4,6 +4,9 @@ extension DiskURLCache.Request {
     /// More hops than this are an error, as in Foundation.
     static let redirectLimit = 20
 
+    /// Credentials, the name by which the origin was asked, and the page that asks it (RFC 9110 §15.4).
+    private static let fieldsOfOneOrigin = ["Authorization", "Proxy-Authorization", "Cookie", "Host", "Origin"]
+
     /// The request that follows a redirect (RFC 9110 §15.4): a `QUERY` stays one, except after a 303 (RFC 10008 §2.5).
     /// Nil when the response is no redirect that can be followed: it is then the answer.
     func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
@@ -23,9 +26,8 @@ extension DiskURLCache.Request {
             }
         }
         if !base.hasSameOrigin(as: target) {
-            // The credentials are for the first origin only. The session adds its cookies for the next origin.
-            next.headerFields.remove("Authorization")
-            next.headerFields.remove("Cookie")
+            // These are for the first origin only. The session adds its cookies for the next one.
+            for name in Self.fieldsOfOneOrigin { next.headerFields.remove(name) }
         }
         return next
     }

@@ -25,8 +25,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// Gets each piece of a body, too: a delegate that the client itself does not give them to. Called on the session's
     /// delegate queue.
     private let passesPiece: (@Sendable (Data) -> Void)?
-    /// The delegate has a piece of a body in a file: the next one is read when the delegate is done with it.
-    private var awaitsDelegate = false
+    /// A piece of a body in a file is being read.
+    private var isReading = false
+    /// Bytes that were passed on, and may still wait in the delegate's queue, which takes any number.
+    private var bytesWithDelegate = 0
+    /// Those of them that no operation behind them in the delegate's queue reports yet.
+    private var unreportedBytes = 0
     private let calls = Mutex(CallQueue())
     /// The client knows that the task has ended. Not so after a 401: Foundation may ask for credentials then, and a
     /// refusal ends the task through the client.
@@ -60,8 +64,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     private func deliverAll() {
-        while !awaitsDelegate, let call = calls.withLock({ $0.next() }) { deliver(call) }
+        while !isReading, bytesWithDelegate < ArrivingBody.memoryLimit, let call = calls.withLock({ $0.next() }) {
+            deliver(call)
+        }
     }
+
+    func bodyArrived() { queue.enqueue { self.deliverAll() } }
 
     /// On `queue`: the task was suspended.
     func pause() {
@@ -89,16 +97,10 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         case .load(let data):
             if let passesPiece, !data.isEmpty { session.delegateQueue.addOperation { passesPiece(data) } }
             client.urlProtocol(urlProtocol, didLoad: data)
-        case .read(let body):
-            guard let piece = body.contents else { return deliver(.fail(URLError(.resourceUnavailable), nil)) }
-            awaitsDelegate = true
-            client.urlProtocol(urlProtocol, didLoad: piece)
-            session.delegateQueue.addOperation { [self] in
-                queue.enqueue {
-                    self.awaitsDelegate = false
-                    self.deliverAll()
-                }
-            }
+            if acceptsPieces { countWithDelegate(data.count) }
+        case .read(let body): read(body)
+        case .stream: break
+        case .confirmStorage(let response, let completion): confirmStorage(of: response, completion: completion)
         case .finish:
             close()
             client.urlProtocolDidFinishLoading(urlProtocol)
@@ -110,14 +112,41 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         }
     }
 
+    /// Reads a piece where nobody else waits for the disk, and delivers it next.
+    private func read(_ piece: OpenBody) {
+        isReading = true
+        LoadDriver.lookupQueue.async { [self] in
+            let call: LoadCall = piece.contents.map { .load($0) } ?? .fail(URLError(.resourceUnavailable), nil)
+            queue.enqueue {
+                self.isReading = false
+                self.calls.withLock { $0.putBack(call) }
+                self.deliverAll()
+            }
+        }
+    }
+
+    /// Foundation puts each piece into the delegate's queue. After some of them an operation follows that reports them:
+    /// a delegate that is slower than the network has a megabyte in its queue, and not the whole body.
+    private func countWithDelegate(_ bytes: Int) {
+        bytesWithDelegate += bytes
+        unreportedBytes += bytes
+        guard unreportedBytes >= OpenBody.pieceLength else { return }
+        let reported = unreportedBytes
+        unreportedBytes = 0
+        session.delegateQueue.addOperation { [self] in
+            queue.enqueue {
+                self.bytesWithDelegate -= reported
+                self.deliverAll()
+            }
+        }
+    }
+
     // MARK: The delegates' decisions
 
-    func confirmStorage(
+    private func confirmStorage(
         of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         guard acceptsPieces, let dataTask = task as? URLSessionDataTask else { return completion(response) }
-        // The delegate does not confirm a response for a cancelled task.
-        guard !calls.withLock({ $0.isClosed }) else { return completion(nil) }
         session.delegateQueue.addOperation { [session, delegates] in
             for case let delegate as any URLSessionDataDelegate in delegates {
                 if delegate.confirms(response, of: dataTask, in: session, completion) { return }

@@ -20,29 +20,26 @@ final class NetworkSessions: Sendable {
 
     /// By the identity of the outer session.
     let sessions = Mutex<[ObjectIdentifier: Inner]>([:])
-    /// Tasks are made and resumed on this queue: on the queue that calls protocols, libdispatch would trap.
-    private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
 
-    /// Sends a request; the receiver gets the answer until the end or until the token is cancelled.
+    /// Sends a request; the receiver gets the answer until the end or until the token is cancelled. Not to be called on
+    /// the queue that calls protocols: there libdispatch would trap when a task is made or resumed.
     func start(
         _ request: URLRequest, outer: URLSession, task outerTask: URLSessionTask?, token: FetchToken,
         receiver: any FetchReceiver
     ) {
-        queue.async {
-            guard !token.isCancelled else { return }
-            let inner = self.inner(for: outer)
-            let task = inner.session.dataTask(with: request)
-            inner.delegate.add(receiver, for: task, outer: outer, outerTask)
-            let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
-                delegate.remove(task)
-                // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
-                // cancellation that comes while it forgets the task.
-                session.delegateQueue.addOperation { task.cancel() }
-            })
-            LoadingSystem.setPriority(token.priority, of: task)
-            // A task that is never resumed gets no calls and holds no object.
-            if isWanted { task.resume() } else { inner.delegate.remove(task) }
-        }
+        guard !token.isCancelled else { return }
+        let inner = self.inner(for: outer)
+        let task = inner.session.dataTask(with: request)
+        inner.delegate.add(receiver, for: task, outer: outer, outerTask)
+        let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
+            delegate.remove(task)
+            // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
+            // cancellation that comes while it forgets the task.
+            session.delegateQueue.addOperation { task.cancel() }
+        })
+        LoadingSystem.setPriority(token.priority, of: task)
+        // A task that is never resumed gets no calls and holds no object.
+        if isWanted { task.resume() } else { inner.delegate.remove(task) }
     }
 
     private func inner(for outer: URLSession) -> Inner {

@@ -79,6 +79,9 @@ extension SessionLink: LoadTransport {
     var decodesBodies: Bool { true }
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
+    /// An inner session calls its delegate on one serial queue.
+    var sharesItsQueue: Bool { true }
+
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
     func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
         guard !hasSetCookie, let cookie = sessionCookie(for: request.urlRequest) else { return request }

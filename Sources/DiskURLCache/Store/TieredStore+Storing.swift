@@ -218,6 +218,20 @@ extension TieredStore {
         return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
     }
 
+    /// A file without a name, for the part of a body that its client has not taken yet. Nobody else can open it, and it
+    /// is gone when the last reader has closed it.
+    func makeUnlinkedFile() throws(Errno) -> IncomingBody {
+        let file: IncomingBody
+        if let own = try? diskStore?.beginIncoming() {
+            file = own
+        } else {
+            let folder = DiskPaths(directory: NSTemporaryDirectory())
+            file = try IncomingBody(SystemFiles(), folder, space: IncomingSpace(), locks: false)
+        }
+        file.discard()
+        return file
+    }
+
     /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Returns the reason
     /// if that cannot be done. From one thread at a time.
     func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {

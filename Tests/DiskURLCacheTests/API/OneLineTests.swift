@@ -48,6 +48,28 @@
             (URLCache.shared as? DiskURLCache)?.flush()
         }
 
+        /// The line after the first use of the shared session, which then has neither the loader nor the cache.
+        @Test func theLineServesASharedSessionThatWasUsedBefore() throws {
+            let origin = try OriginServer.counting()
+            let scratch = try ScratchDirectory("late-line")
+            let child = try ChildProcess(
+                "late line", directory: scratch.appending("cache").path, ["ORIGIN": origin.url("").absoluteString])
+            #expect(child.remainingLines() == ["cached"])
+            #expect(child.succeeded)
+        }
+
+        static func runLateInChild(_ directory: String) throws {
+            let origin = ChildProcess.argument("ORIGIN") ?? ""
+            _ = text(of: try #require(URL(string: origin + "/before")))
+            let cache = DiskURLCache(
+                memoryCapacity: 16 << 20, diskCapacity: 200 << 20, directory: URL(fileURLWithPath: directory))
+            URLCache.shared = cache
+            let url = try #require(URL(string: origin + "/a"))
+            let end = ContinuousClock.now + .seconds(Patience.seconds)
+            while cache.statistics.memoryHits == 0, .now < end { _ = text(of: url) }
+            if cache.contains(URLRequest(url: url)), text(of: url) == text(of: url) { ChildProcess.say("cached") }
+        }
+
         private static func text(of url: URL) -> String {
             let result = Mutex("")
             let ended = DispatchSemaphore(value: 0)

@@ -24,9 +24,11 @@
             case "owner": try OwnerScenario.runInChild(directory)
             case "nobody": ProcessScenarios.nobody(directory)
             case "one line": try OneLineTests.runInChild(directory)
+            case "late line": try OneLineTests.runLateInChild(directory)
             case "end": try ProcessEndTests.runInChild(directory)
             case "https": try HTTPSTests.runInChild(directory)
             case "growth": try GrowthTests.runInChild(directory)
+            case "fast body": try FastBodyTests.runInChild(directory)
             default: Issue.record("no such mode")
             }
         }

@@ -103,6 +103,90 @@ import Testing
         }
     }
 
+    // MARK: Cycles of stored redirects
+
+    private static let forAYear: HeaderFields = ["Cache-Control": "max-age=31536000"]
+
+    /// `/a` redirected to `/b` for a year; then `/b` redirects to `/a`, for a year too, and `/a` is a page again.
+    private func movedAndMovedBack() throws -> (OriginServer, hasMovedBack: Flag) {
+        let hasMovedBack = Flag()
+        let origin = try OriginServer { request in
+            let isPage = request.path == (hasMovedBack.value ? "/a" : "/b")
+            guard !isPage else { return .ok("page", Self.forAYear) }
+            var fields = Self.forAYear
+            fields.set("Location", request.path == "/a" ? "/b" : "/a")
+            return .status(301, "", fields)
+        }
+        return (origin, hasMovedBack)
+    }
+
+    @Test(arguments: ["session", "direct"]) func aPageThatMovedAndMovedBackIsFound(door: String) async throws {
+        let (origin, hasMovedBack) = try movedAndMovedBack()
+        let harness = try LoadingHarness()
+        func load(_ path: String) async throws -> String {
+            if door == "session" { return try await harness.load(origin.url(path)).text }
+            return String(decoding: try await harness.cache.data(from: origin.url(path)).data, as: UTF8.self)
+        }
+        #expect(try await load("/a") == "page")
+        hasMovedBack.set()
+        // The page under its old URL: the app reloads it, and then follows old links.
+        let request = URLRequest(origin.url("/b"), policy: .reloadIgnoringLocalCacheData)
+        _ = try? await LoadingHarness.load(request, in: harness.session)
+        for path in ["/a", "/b", "/a"] { #expect(try await load(path) == "page", "\(path)") }
+        let count = origin.requests.count
+        // Both are stored, and lead to the page without a request.
+        for path in ["/a", "/b"] { #expect(try await load(path) == "page") }
+        #expect(origin.requests.count == count)
+    }
+
+    /// Both URLs redirect to each other, which no client can follow. What is stored of that does not outlive it.
+    @Test func aLoopThatTheServerHasMendedIsOver() async throws {
+        let isMended = Flag()
+        let origin = try OriginServer { request in
+            if isMended.value, request.path == "/b" { return .ok("page", Self.forAYear) }
+            var fields = Self.forAYear
+            fields.set("Location", request.path == "/a" ? "/b" : "/a")
+            return .status(301, "", fields)
+        }
+        let harness = try LoadingHarness()
+        await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
+        #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
+        #expect(!harness.cache.contains(URLRequest(origin.url("/b"))))
+        isMended.set()
+        #expect(try await harness.load(origin.url("/a")).text == "page")
+    }
+
+    /// Servers set a cookie this way, and look whether it comes back.
+    @Test func aRedirectToItselfWithACookieIsFollowedOnce() async throws {
+        let origin = try OriginServer { request in
+            request.fields["Cookie"] == nil
+                ? .status(302, "", ["Location": "/a", "Set-Cookie": "seen=1", "Cache-Control": "max-age=60"])
+                : .ok("page")
+        }
+        let harness = try LoadingHarness()
+        #expect(try await harness.load(origin.url("/a")).text == "page")
+        #expect(origin.requests.count == 2)
+    }
+
+    /// Without the network nobody can be asked, and the stored redirects stay for later.
+    @Test func aStoredLoopIsAnErrorOffline() async throws {
+        let (origin, _) = try movedAndMovedBack()
+        let harness = try LoadingHarness()
+        for (path, to) in [("/a", "/b"), ("/b", "/a")] {
+            let response = Responses.http(
+                origin.url(path), status: 301, fields: ["Cache-Control": "max-age=31536000", "Location": to])
+            harness.cache.storeCachedResponse(
+                CachedURLResponse(response: response, data: Data()), for: URLRequest(origin.url(path)))
+        }
+        harness.cache.isOffline = true
+        await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
+        #expect(origin.requests.isEmpty && harness.cache.contains(URLRequest(origin.url("/a"))))
+        harness.cache.isOffline = false
+        #expect(try await harness.load(origin.url("/a")).text == "page")
+    }
+
+    // MARK: Limits
+
     @Test func twentyHopsAndNotOneMore() async throws {
         let origin = try OriginServer { request in
             let count = Int(request.path.dropFirst()) ?? 0

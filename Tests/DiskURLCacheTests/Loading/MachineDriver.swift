@@ -55,6 +55,8 @@ struct MachineDriver {
     private(set) var machine: LoadMachine
     /// The body as a driver gathers it.
     private var gathered = Data()
+    /// Its pieces go to the client as they arrive.
+    private var streamsBody = false
     private let options: Options
     private var caching = CachingOptions()
     private let now = Date(timeIntervalSince1970: 1_790_000_000)
@@ -136,8 +138,15 @@ struct MachineDriver {
             case .fetch: gathered = Data()
             case .keep(let data):
                 gathered += data
+                if streamsBody { texts.append(text(action)) }
                 continue
-            case .gather: continue
+            case .beginBody(let plan):
+                switch plan {
+                case .stream: streamsBody = true
+                case .store(_, let streams, _): streamsBody = streams
+                case .gather: streamsBody = false
+                }
+                continue
             case .redirect(_, let next) where !options.confirmsRedirects:
                 texts += send(.redirectDecided(Self.keyed(next, options)))
                 continue
@@ -175,7 +184,8 @@ struct MachineDriver {
         case .deliverBody(.whole(let data)): return "data \(text(data))"
         case .deliverBody(.open(let body)): return "open \(body.count)"
         case .deliverGathered: return "data \(text(gathered))"
-        case .gather, .keep: return ""
+        case .keep(let data): return "data \(text(data))"
+        case .beginBody: return ""
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
         case .confirmStorage(_, let byDelegate):
@@ -186,6 +196,7 @@ struct MachineDriver {
         case .change(.update(let index, _)): return "change update \(index) \(path)"
         case .change(.addVariant(let index, _)): return "change add \(index) \(path)"
         case .change(.remove(let index)): return "change remove \(index) \(path)"
+        case .forget(let keys): return "forget \(keys.count)"
         case .invalidate(let invalidation):
             let groups = invalidation.groups.isEmpty ? [] : ["groups"] + invalidation.groups
             return (["invalidate"] + invalidation.urls.map(\.path) + groups).joined(separator: " ")
