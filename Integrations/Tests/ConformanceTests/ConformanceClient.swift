@@ -3,6 +3,7 @@ import CachingHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import Testing
 
 @testable import DiskURLCache
 
