@@ -101,7 +101,13 @@ extension TieredStore {
             let asked = metadata.http?.requestTime ?? .distantFuture
             // The other load asked later, and has stored its answer already.
             let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
-            if isOlder || removals.wasRemoved(key, metadata, since: ticket) { return .removedMeanwhile }
+            if isOlder { return .removedMeanwhile }
+            if removals.wasRemoved(key, metadata, since: ticket) {
+                // The removal may have been of another key of the resource: an older response is not to outlive the one
+                // that replaces it.
+                if !replaced.isEmpty { erase(key, metadata.varyKey) }
+                return .removedMeanwhile
+            }
         }
         for other in replaced where !other.tags.isEmpty {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
