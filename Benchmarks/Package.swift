@@ -21,8 +21,10 @@ let package = Package(
             ]),
         .executableTarget(
             name: "Counts",
-            dependencies: ["DiskURLCache", .product(name: "DiskURLCacheAdapters", package: "DiskURLCache")]
-        ),
+            dependencies: [
+                "DiskURLCache", .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheTesting", package: "DiskURLCache"),
+            ]),
         .executableTarget(name: "Plots"),
     ],
     swiftLanguageModes: [.v6]

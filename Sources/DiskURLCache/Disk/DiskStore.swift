@@ -277,7 +277,7 @@ package final class DiskStore: Sendable {
     func comeToDirectory(mayMake: Bool, _ events: inout [DiskEvent]) -> Membership.Role {
         guard withIO(&events, { prepareDirectory(&$0, mayMake: mayMake) }) else { return .none }
         if passTime == nil { elect(&events) }
-        return isOwner ? .owner(isFirst: withIO(&events) { $0.directory.wasMadeHere }) : .guest
+        return isOwner ? .owner(isFirst: catalog.state.isFirstOwner) : .guest
     }
 
     /// Applies changes by other caches to the index, and then to the layer above. Called while the lock of `membership`

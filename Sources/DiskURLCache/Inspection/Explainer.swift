@@ -20,6 +20,9 @@ package struct Explainer {
         case advice = "Changes that would help"
     }
 
+    /// Said if a failure of the network would be made good.
+    static let standsIn = "If the network fails or the origin sends a 5xx, the stored response is used."
+
     /// An answer of the origin, the time when its request was sent, and the options for it.
     package typealias Received = (response: HTTPURLResponse, sentAt: Date, options: CachingOptions)
 
@@ -263,9 +266,7 @@ package struct Explainer {
         guard selected != nil else { return }
         switch decider.errorFallback() {
         case .reuse:
-            say(
-                .decision, "If the network fails or the origin sends a 5xx, the stored response is used.", "RFC 5861 §4"
-            )
+            say(.decision, Self.standsIn, "RFC 5861 §4")
         case .refused(let reason):
             say(.decision, "If the network fails, the load fails. Why", because: reason)
             // Advice about a failure helps nobody whose request wants the network in any case.

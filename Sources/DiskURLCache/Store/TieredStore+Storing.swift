@@ -58,7 +58,7 @@ extension TieredStore {
             metadata.sequence = sequence.next(at: metadata.storedAt)
             if let reason = prepare(&metadata, for: key, ticket) { return .refused(reason) }
             let outcome = put(metadata, body, presented, for: key)
-            return withdraws(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
+            return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
         if case .file(let file) = body { file.discard() }
         // An event is made if an app listens, and so is its URL.
@@ -102,12 +102,7 @@ extension TieredStore {
             // The other load asked later, and has stored its answer already.
             let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
             if isOlder { return .removedMeanwhile }
-            if removals.wasRemoved(key, metadata, since: ticket) {
-                // The removal may have been of another key of the resource: an older response is not to outlive the one
-                // that replaces it.
-                if !replaced.isEmpty { erase(key, metadata.varyKey) }
-                return .removedMeanwhile
-            }
+            if erasesIfRemoved(metadata, of: key, since: ticket) { return .removedMeanwhile }
         }
         for other in replaced where !other.tags.isEmpty {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
@@ -190,10 +185,10 @@ extension TieredStore {
         return diskStore.adopt(file, metadata, for: key, usedAt: now)
     }
 
-    /// Removes what was just stored if another cache removed it meanwhile, perhaps without having found it; false
-    /// otherwise.
-    /// - Parameter start: from before the response was stored, or when it was asked for.
-    private func withdraws(_ metadata: EntryMetadata, of key: RequestKey, since start: StoreTicket) -> Bool {
+    /// Whether the response was removed since its load asked for it, or since its store began. If so, nothing of its
+    /// variant stays. It may be on disk already, since another cache may not have found it there. Or the removal was of
+    /// another key of the resource: then an older response must not outlive the one that would have replaced it.
+    private func erasesIfRemoved(_ metadata: EntryMetadata, of key: RequestKey, since start: StoreTicket) -> Bool {
         guard removals.wasRemoved(key, metadata, since: start) else { return false }
         erase(key, metadata.varyKey)
         return true
@@ -226,10 +221,7 @@ extension TieredStore {
                 if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }
             }
             weakResponses.removeValue(for: key)
-            guard isUpdated else { return nil }
-            guard removals.wasRemoved(key, metadata, since: start) else { return metadata }
-            erase(key, metadata.varyKey)
-            return nil
+            return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
         }
     }
 
@@ -304,17 +296,11 @@ extension TieredStore {
         _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
     ) {
         let ticket = ticket(at: metadata.storedAt)
-        var early = metadata
-        early.sequence = sequence.next(at: metadata.storedAt)
-        let entry = StoredEntry(metadata: early, body: body, presented: presented)
-        if entry.memoryCost <= largestMemoryEntry {
-            memory.update(key) { record in
-                if record == nil || entry.answersEveryRequest {
-                    record = MemoryRecord(isComplete: entry.answersEveryRequest)
-                }
-                record?.insert(entry, for: metadata.varyKey)
-            }
-            weakResponses.removeValue(for: key)
+        stripe(of: key).withLock { _ in
+            var early = metadata
+            early.sequence = sequence.next(at: metadata.storedAt)
+            let entry = StoredEntry(metadata: early, body: body, presented: presented)
+            keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, early, for: key, isFirst: false)
         }
         maintenance.enqueue { [self] in
             store(metadata, .memory(body), presented: presented, for: key, ticket: ticket)

@@ -222,7 +222,7 @@ import Testing
     }
 
     /// What an explanation says where a failure of the network would be made good.
-    private static let standIn = "the stored one is used"
+    private static let standIn = Explainer.standsIn
 
     /// What an explanation finds on disk is in memory from then on.
     private static func isSame(_ load: DiskURLCache.Report.Outcome, _ explained: DiskURLCache.Report.Outcome) -> Bool {

@@ -335,6 +335,42 @@
             #expect(body(in: comer) == nil)
         }
 
+        /// In a new directory a guest may be storing something when the first owner looks for others (found by the
+        /// model: the owner removed it).
+        @Test func theFirstOwnerRemovesNothingOfAGuestThatStoresDuringItsFirstLook() throws {
+            let (ownersFiles, guestsFiles) = (FaultyFileSystem(), FaultyFileSystem())
+            let owner = open(ownersFiles, isResting: true)
+            let guest = open(guestsFiles, isResting: true)
+            let (isOwned, isWritten, isNoticed) = (
+                DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+            )
+            let (looks, writes) = (Mutex(true), Mutex(true))
+            ownersFiles.rule = { call in
+                if call.operation == .statusAt, call.name == "changes", looks.disarm() {
+                    isOwned.signal()
+                    isWritten.isSignalled("the guest's record")
+                }
+                return nil
+            }
+            guestsFiles.rule = { call in
+                if call.operation == .close, call.isRecord, writes.disarm() {
+                    isWritten.signal()
+                    isNoticed.isSignalled("the owner's first look")
+                }
+                return nil
+            }
+            DispatchQueue.global().async {
+                owner.diskStore?.checkNow()
+                isNoticed.signal()
+            }
+            isOwned.isSignalled("the owner's lock")
+            #expect(put("a", in: guest) == nil)
+            #expect(owner.diskStore?.isOwner == true && guest.diskStore?.isOwner == false)
+            #expect(body(in: guest) == "a" && body(in: owner) == "a")
+            owner.maintenance.resume()
+            guest.maintenance.resume()
+        }
+
         /// Who fills the file of changes replaces it, and misses nothing; the others cannot know what they missed.
         @Test(arguments: [true, false]) func whoFillsTheFileKeepsItsMemory(isOwner: Bool) throws {
             let owner = open()

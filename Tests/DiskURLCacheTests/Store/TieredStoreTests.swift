@@ -99,6 +99,22 @@ import Testing
         #expect(fixture.body("/a") == nil)
     }
 
+    /// A removal of another user's response concerns the whole resource, since it may be the same page (found by the
+    /// model: the older response was served on).
+    @Test(arguments: [0, 1 << 20]) func whatARemovalRefusesTakesTheOlderOneAlong(memory: Int) throws {
+        let fixture = try Fixture(memory: memory)
+        fixture.store("/a", "1")
+        let (key, store) = (try fixture.key("/a"), fixture.store)
+        let metadata = try #require(store.lookup(key).variants().first).metadata
+        let ticket = store.ticket(at: Date())
+        let others = Responses.request("/a", fields: ["Authorization": "u"])
+        store.remove(try #require(fixture.cache.key(for: others)))
+        #expect(fixture.body("/a") == "1")
+        #expect(store.store(metadata, .memory(Data("2".utf8)), for: key, ticket: ticket) == .removedMeanwhile)
+        #expect(fixture.body("/a") == nil)
+        #expect(try fixture.bodyOnDisk("/a") == nil)
+    }
+
     // MARK: Variants
 
     /// A variant that stays in memory takes its own older version off the disk, and no other variant.

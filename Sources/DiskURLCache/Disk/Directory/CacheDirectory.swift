@@ -16,8 +16,6 @@ struct CacheDirectory {
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
-    /// Whether this cache made the directory, so that no other cache has used it before.
-    private(set) var wasMadeHere = false
     /// Whether a clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// The size of folders and index files on disk, in bytes.
@@ -53,7 +51,6 @@ struct CacheDirectory {
         identity = Identity(directory: directory.identity, folder: folder.identity)
         // A directory that was just made is a new one, even if the file system reused the inode number.
         if directory.isNew || directory.identity != before?.directory {
-            wasMadeHere = directory.isNew
             if directory.isNew { tag() }
             return .otherDirectory
         }

@@ -52,6 +52,11 @@ enum DiskState: Sendable {
         if case .owner(let lock, _) = self { lock.isCertain } else { false }
     }
 
+    /// Whether no cache owned the directory before this one.
+    var isFirstOwner: Bool {
+        if case .owner(let lock, _) = self { lock.isFirst } else { false }
+    }
+
     var isCurrent: Bool {
         folder != nil
     }

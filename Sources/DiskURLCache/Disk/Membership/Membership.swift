@@ -17,7 +17,8 @@ import Foundation
 final class Membership: Sendable {
     /// What this cache has become after it came to the directory.
     enum Role {
-        /// - Parameter isFirst: whether this cache made the directory, so that nothing was removed there before.
+        /// - Parameter isFirst: whether no cache owned the directory before, so that no owner can have removed
+        ///   something there without telling the others.
         case owner(isFirst: Bool)
         case guest
         /// There is no directory, or it cannot be used.
@@ -119,7 +120,7 @@ final class Membership: Sendable {
         case .owner(let isFirst):
             let isThere = (try? place.files.status(at: place.paths.changesBytes)) != nil
             if isThere || !place.isHeld || !store.catalog.state.isCertainOwner {
-                appear(&state, store, isNew: true, &events)
+                appear(&state, store, isNew: !isFirst, &events)
             } else {
                 move(&state, to: .alone, store)
                 if isFirst { return }
@@ -141,8 +142,8 @@ final class Membership: Sendable {
     }
 
     /// The owner finds that there are other caches.
-    /// - Parameter isNew: it owns the directory since this moment. The owner before may have died before it noticed the
-    ///   file, and with it what it would have told.
+    /// - Parameter isNew: it owns the directory since this moment, as another cache did before. That owner may have died
+    ///   before it noticed the file, and with it what it would have told.
     private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
         guard var file = try? ChangeFile.open(place, holds: false) else {
             // Something that is no file of a cache has the name: others may be there, and are not heard.

@@ -13,16 +13,19 @@ final class OwnerLock: Sendable {
     private let process = getpid()
     /// False on a file system without locks: then other processes may believe that they own the directory, too.
     let isCertain: Bool
+    /// Whether no cache owned the directory before: this one made the file `lock`.
+    let isFirst: Bool
 
     /// The directories that a cache of this process owns.
     private static let registry = Mutex<Set<FileIdentity>>([])
 
     private init(
-        _ files: any FileSystem, _ lock: Int32, _ opened: OpenFile, _ directory: FileIdentity, isCertain: Bool
+        _ files: any FileSystem, _ locked: LockedFile, _ opened: OpenFile, _ directory: FileIdentity
     ) {
         self.files = files
-        self.isCertain = isCertain
-        self.opened = Mutex((lock, opened))
+        isCertain = locked.isCertain
+        isFirst = locked.isFirst
+        self.opened = Mutex((locked.file, opened))
         self.directory = directory
     }
 
@@ -31,21 +34,31 @@ final class OwnerLock: Sendable {
         guard registry.withLock({ $0.insert(directory).inserted }) else { return nil }
         if let file = try? files.openFile(paths.directory + "/.", O_RDONLY | O_DIRECTORY) {
             let opened = OpenFile(file, files)
-            if let (lock, isCertain) = lockedFile(files, paths) {
-                return OwnerLock(files, lock, opened, directory, isCertain: isCertain)
-            }
+            if let locked = lockedFile(files, paths) { return OwnerLock(files, locked, opened, directory) }
         }
         giveUp(directory)
         return nil
     }
 
-    private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> (file: Int32, isCertain: Bool)? {
-        guard let file = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file else { return nil }
+    private struct LockedFile {
+        let file: Int32
+        let isCertain: Bool
+        let isFirst: Bool
+    }
+
+    private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> LockedFile? {
+        var isFirst = true
+        var opened = try? files.openRegular(paths.lock, O_RDWR | O_CREAT | O_EXCL).file
+        if opened == nil {
+            isFirst = false
+            opened = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file
+        }
+        guard let file = opened else { return nil }
         do throws(Errno) {
-            if try files.lockProcess(file) { return (file, true) }
+            if try files.lockProcess(file) { return LockedFile(file: file, isCertain: true, isFirst: isFirst) }
         } catch {
             // On a file system without locks only the registry decides.
-            if error.isWithoutLocks { return (file, false) }
+            if error.isWithoutLocks { return LockedFile(file: file, isCertain: false, isFirst: false) }
         }
         files.closeQuietly(file)
         return nil
