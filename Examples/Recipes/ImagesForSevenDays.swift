@@ -11,7 +11,7 @@ import Foundation
 @Sendable func imagesForSevenDays(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [
-        .init(.contentType("image/*"), .init(lifetime: .whenMissing(.days(7))))
+        .init(for: .contentType("image/*"), lifetime: .whenMissing(.days(7)))
     ]
     settings.willCacheResponse = { response, _ in
         response.response.mimeType?.hasPrefix("image/") == true ? response : nil

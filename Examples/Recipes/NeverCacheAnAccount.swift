@@ -10,7 +10,7 @@ import Foundation
 @Sendable func neverCacheAnAccount(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [
-        .init(.path("/me", host: "127.0.0.1"), .init(storage: .never))
+        .init(for: .path("/me", host: "127.0.0.1"), storage: .never)
     ]
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()

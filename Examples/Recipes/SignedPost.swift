@@ -11,7 +11,7 @@ import Foundation
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST")
     settings.rules = [
-        .init(.url(origin.url("/search").absoluteString), .init(lifetime: .whenMissing(.minutes(5))))
+        .init(for: .url(origin.url("/search").absoluteString), lifetime: .whenMissing(.minutes(5)))
     ]
     settings.willCacheResponse = { response, _ in
         let answer = try? JSONSerialization.jsonObject(with: response.data) as? [String: Any]

@@ -22,9 +22,9 @@ extension DiskURLCache {
         }
 
         /// Sets the clock forward, or back for a negative number.
-        /// - Parameter seconds: the time to add, in seconds.
-        public func advance(by seconds: TimeInterval) {
-            lock.withLock { date += seconds }
+        /// - Parameter time: the time to add: `.minutes(2)`.
+        public func advance(by time: TimeSpan) {
+            lock.withLock { date += time.seconds }
         }
     }
 }

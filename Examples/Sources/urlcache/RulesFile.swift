@@ -8,11 +8,11 @@ struct RulesFile: Decodable {
     private var host: String?
     private var contentType: String?
     private var storage: DiskURLCache.Options.Storage?
-    private var lifetime: TimeInterval?
-    private var lifetimeWhenMissing: TimeInterval?
-    private var staleWhileRevalidate: TimeInterval?
-    private var staleIfError: TimeInterval?
-    private var minimumDiskLifetime: TimeInterval?
+    private var lifetime: DiskURLCache.TimeSpan?
+    private var lifetimeWhenMissing: DiskURLCache.TimeSpan?
+    private var staleWhileRevalidate: DiskURLCache.TimeSpan?
+    private var staleIfError: DiskURLCache.TimeSpan?
+    private var minimumDiskLifetime: DiskURLCache.TimeSpan?
     private var tags: Set<String>?
     private var isPinned: Bool?
 
@@ -63,11 +63,9 @@ struct RulesFile: Decodable {
             }
             let life = lifetime.map { DiskURLCache.Options.Lifetime.always($0) }
             return DiskURLCache.Rule(
-                match,
-                DiskURLCache.Options(
-                    storage: storage, lifetime: life ?? lifetimeWhenMissing.map { .whenMissing($0) },
-                    staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError,
-                    minimumDiskLifetime: minimumDiskLifetime, tags: tags ?? [], isPinned: isPinned))
+                for: match, storage: storage, lifetime: life ?? lifetimeWhenMissing.map { .whenMissing($0) },
+                staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError,
+                minimumDiskLifetime: minimumDiskLifetime, tags: tags ?? [], isPinned: isPinned)
         }
     }
 }

@@ -113,17 +113,17 @@ extension DiskURLCache {
     ///   - data: the body.
     ///   - request: the request that the response answers.
     ///   - contentType: the response's media type.
-    ///   - lifetime: how long the response is fresh, in seconds.
+    ///   - lifetime: how long the response is fresh: `.days(7)`.
     public func store(
         _ data: Data, for request: URLRequest, contentType: String = "application/octet-stream",
-        lifetime: TimeInterval
+        lifetime: TimeSpan
     ) {
         guard let url = request.url,
             let response = URLResponse.http(
                 url: url, status: 200,
                 fields: [
                     "Content-Type": contentType, "Content-Length": "\(data.count)",
-                    "Cache-Control": "max-age=\(Int64(clampingSeconds: lifetime))",
+                    "Cache-Control": "max-age=\(Int64(clampingSeconds: lifetime.seconds))",
                 ]) as? HTTPURLResponse
         else { return }
         storeCachedResponse(CachedURLResponse(response: response, data: data), for: request)

@@ -59,7 +59,7 @@ extension DiskURLCache.Configuration {
             ("usesHeuristicFreshness", !usesHeuristicFreshness),
             (
                 "minimumDiskLifetime",
-                minimumDiskLifetime > 0 || cacheOptions.contains { $0.minimumDiskLifetime != nil }
+                minimumDiskLifetime.seconds > 0 || cacheOptions.contains { $0.minimumDiskLifetime != nil }
             ),
             ("Configuration.willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
         ]

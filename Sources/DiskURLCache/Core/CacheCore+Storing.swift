@@ -43,7 +43,7 @@ extension CacheCore {
 
     /// Whether a response lives long enough to be worth a file.
     private func livesLongEnoughForDisk(_ response: StoredResponse, _ cacheOptions: DiskURLCache.Options) -> Bool {
-        let minimum = cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime
+        let minimum = (cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime).seconds
         guard minimum > 0 else { return true }
         let options = cachingOptions(by: cacheOptions)
         let freshness = Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)

@@ -127,7 +127,7 @@ package final class CacheCore: Sendable {
     }
 
     func cachingOptions(by cacheOptions: DiskURLCache.Options) -> CachingOptions {
-        func seconds(_ time: TimeInterval?) -> Int64? { time.map { Int64(clampingSeconds: $0) } }
+        func seconds(_ time: DiskURLCache.TimeSpan?) -> Int64? { time.map { Int64(clampingSeconds: $0.seconds) } }
         var options = CachingOptions()
         options.isOffline = isOffline
         options.usesHeuristicFreshness = configuration.usesHeuristicFreshness
@@ -135,8 +135,8 @@ package final class CacheCore: Sendable {
             cacheOptions.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
         options.defaultStaleIfError = seconds(cacheOptions.staleIfError ?? configuration.staleIfError)
         switch cacheOptions.lifetime {
-        case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: seconds))
-        case .always(let seconds)?: options.lifetime = .always(seconds: Int64(clampingSeconds: seconds))
+        case .whenMissing(let time)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
+        case .always(let time)?: options.lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))
         case nil: break
         }
         guard configuration.isShared else { return options }

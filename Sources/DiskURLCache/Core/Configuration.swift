@@ -71,24 +71,23 @@ extension DiskURLCache {
         /// Whether a lifetime is guessed for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a
         /// tenth of the time since then, at most a week.
         public var usesHeuristicFreshness = true
-        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds. Not for Apple's own
+        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Not for Apple's own
         /// loader: <doc:ApplePlatforms>.
-        public var staleWhileRevalidate: TimeInterval?
-        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds. Not for Apple's own loader:
+        public var staleWhileRevalidate: TimeSpan?
+        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Not for Apple's own loader:
         /// <doc:ApplePlatforms>.
-        public var staleIfError: TimeInterval?
+        public var staleIfError: TimeSpan?
         /// Whether records contain the plain URL, for inspection and removal by prefix. If false, only digests of URLs
         /// are written to disk or given to a `DiskURLCache.EntryStorage`. User names and passwords in URLs are never
         /// written.
         public var keepsURLs = true
-        /// Responses that were neither used nor stored again for so many seconds are removed from disk; nil for no
-        /// limit.
-        public var maximumAgeSinceAccess: TimeInterval?
-        /// Responses are removed from disk so many seconds after they were stored; nil for no limit.
-        public var maximumAgeSinceStorage: TimeInterval?
-        /// Responses that expire within so many seconds are kept in memory only. 0, the default, writes every response
+        /// Responses that were neither used nor stored again for so long are removed from disk; nil for no limit.
+        public var maximumAgeSinceAccess: TimeSpan?
+        /// Responses are removed from disk so long after they were stored; nil for no limit.
+        public var maximumAgeSinceStorage: TimeSpan?
+        /// Responses that expire within this time are kept in memory only. 0, the default, writes every response
         /// that may be reused.
-        public var minimumDiskLifetime: TimeInterval = 0
+        public var minimumDiskLifetime: TimeSpan = 0
         /// How files are protected while the device is locked, on Apple platforms except macOS. With `.complete`, a
         /// lookup on a locked device is a miss; no record is deleted because of that.
         public var fileProtection = FileProtectionType.completeUntilFirstUserAuthentication
@@ -168,8 +167,8 @@ extension DiskURLCache {
                 "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
                 "maximumEntryFraction": "\(maximumEntryFraction)",
                 "pinnedFraction": "\(pinnedFraction)", "keepsURLs": "\(keepsURLs)",
-                "maximumAgeSinceAccess": "\(maximumAgeSinceAccess ?? -1)",
-                "maximumAgeSinceStorage": "\(maximumAgeSinceStorage ?? -1)",
+                "maximumAgeSinceAccess": "\(maximumAgeSinceAccess?.description ?? "none")",
+                "maximumAgeSinceStorage": "\(maximumAgeSinceStorage?.description ?? "none")",
                 "fileProtection": fileProtection.rawValue,
                 "fallbackDirectories": fallbackDirectories.map(\.absoluteString).joined(separator: " "),
             ]

@@ -20,23 +20,23 @@ extension DiskURLCache {
         /// How long responses are fresh. It does not apply to responses with `no-store` and to errors (status 400 and
         /// above).
         public enum Lifetime: Sendable, Hashable, Codable {
-            /// So many seconds if the server sends no lifetime. The cache then does not guess one.
-            case whenMissing(TimeInterval)
-            /// So many seconds, whatever the server sends.
-            case always(TimeInterval)
+            /// This long if the server sends no lifetime. The cache then does not guess one.
+            case whenMissing(TimeSpan)
+            /// This long, whatever the server sends.
+            case always(TimeSpan)
         }
 
         /// Where the response is kept; nil: in memory and on disk.
         public var storage: Storage?
         /// How long the response is fresh; nil: as the server says.
         public var lifetime: Lifetime?
-        /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), if the server does not send
-        /// them.
-        public var staleWhileRevalidate: TimeInterval?
-        /// Seconds that a stale response may replace an error (RFC 5861 §4), if the server does not send them.
-        public var staleIfError: TimeInterval?
-        /// See ``DiskURLCache/DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
-        public var minimumDiskLifetime: TimeInterval?
+        /// How long a stale response may be served while it is refreshed (RFC 5861 §3), if the server does not say
+        /// it.
+        public var staleWhileRevalidate: TimeSpan?
+        /// How long a stale response may replace an error (RFC 5861 §4), if the server does not say it.
+        public var staleIfError: TimeSpan?
+        /// See ``DiskURLCache/DiskURLCache/Configuration/minimumDiskLifetime``.
+        public var minimumDiskLifetime: TimeSpan?
         /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not
         /// cached.
         public var keyPolicy: String?
@@ -48,10 +48,10 @@ extension DiskURLCache {
         /// ``DiskURLCache/DiskURLCache/Configuration/pinnedFraction`` of the disk capacity.
         public var isPinned: Bool?
 
-        /// Sets the given properties; rules and configuration decide the others. Durations are in seconds.
+        /// Sets the given properties; rules and configuration decide the others.
         public init(
-            storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
-            staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
+            storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeSpan? = nil,
+            staleIfError: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil, keyPolicy: String? = nil,
             tags: Set<String> = [], isPinned: Bool? = nil
         ) {
             self.storage = storage
@@ -83,15 +83,15 @@ extension DiskURLCache.Options: PrintedByDescription {
     public var description: String {
         let lifetimeText: String? =
             switch lifetime {
-            case .whenMissing(let seconds)?: "\(seconds) s when missing"
-            case .always(let seconds)?: "always \(seconds) s"
+            case .whenMissing(let time)?: "\(time) when missing"
+            case .always(let time)?: "always \(time)"
             case nil: nil
             }
         let set: [(String, String?)] = [
             ("storage", storage?.rawValue), ("lifetime", lifetimeText),
-            ("staleWhileRevalidate", staleWhileRevalidate.map { "\($0) s" }),
-            ("staleIfError", staleIfError.map { "\($0) s" }),
-            ("minimumDiskLifetime", minimumDiskLifetime.map { "\($0) s" }), ("keyPolicy", keyPolicy),
+            ("staleWhileRevalidate", staleWhileRevalidate?.description),
+            ("staleIfError", staleIfError?.description),
+            ("minimumDiskLifetime", minimumDiskLifetime?.description), ("keyPolicy", keyPolicy),
             ("tags", tags.isEmpty ? nil : tags.sorted().joined(separator: " ")),
             ("isPinned", isPinned.map { "\($0)" }),
         ]

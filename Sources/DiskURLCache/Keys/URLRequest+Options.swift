@@ -26,11 +26,11 @@ extension URLRequest {
         }
     }
 
-    /// How long the response to this request counts as fresh, whatever the server sends, in seconds: `.days(7)`. Nil
+    /// How long the response to this request counts as fresh, whatever the server sends: `.days(7)`. Nil
     /// leaves that to the server, rules and configuration. Sets ``DiskURLCache/DiskURLCache/Options/lifetime`` of
     /// ``cacheOptions``; `no-store` is obeyed in any case.
-    public var cacheLifetime: TimeInterval? {
-        get { if case .always(let seconds)? = cacheOptions?.lifetime { seconds } else { nil } }
+    public var cacheLifetime: DiskURLCache.TimeSpan? {
+        get { if case .always(let time)? = cacheOptions?.lifetime { time } else { nil } }
         set {
             var changed = cacheOptions ?? DiskURLCache.Options()
             changed.lifetime = newValue.map { .always($0) }

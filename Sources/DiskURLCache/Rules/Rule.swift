@@ -9,8 +9,8 @@ extension DiskURLCache {
     ///
     /// ```swift
     /// configuration.rules = [
-    ///     DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(.days(7)))),
-    ///     DiskURLCache.Rule(.path("/me", host: "api.example.com"), DiskURLCache.Options(storage: .memoryOnly)),
+    ///     DiskURLCache.Rule(for: .contentType("image/*"), lifetime: .whenMissing(.days(7))),
+    ///     DiskURLCache.Rule(for: .path("/me", host: "api.example.com"), storage: .memoryOnly),
     /// ]
     /// ```
     public struct Rule: Sendable {
@@ -102,9 +102,25 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - match: the requests or responses to which the rule applies.
         ///   - options: how those responses are kept.
-        public init(_ match: Match, _ options: Options) {
+        public init(for match: Match, options: Options) {
             self.match = match
             cacheOptions = options
+        }
+
+        /// A rule that sets the given properties of ``Options``, which see. Other rules and the configuration decide
+        /// those that are nil.
+        /// - Parameter match: the requests or responses to which the rule applies.
+        public init(
+            for match: Match, storage: Options.Storage? = nil, lifetime: Options.Lifetime? = nil,
+            staleWhileRevalidate: TimeSpan? = nil, staleIfError: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil,
+            keyPolicy: String? = nil, tags: Set<String> = [], isPinned: Bool? = nil
+        ) {
+            self.init(
+                for: match,
+                options: Options(
+                    storage: storage, lifetime: lifetime, staleWhileRevalidate: staleWhileRevalidate,
+                    staleIfError: staleIfError, minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy,
+                    tags: tags, isPinned: isPinned))
         }
 
         /// The options that are applied. Of a rule with an invalid pattern only `storage` is, which then applies to

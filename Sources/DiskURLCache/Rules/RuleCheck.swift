@@ -52,11 +52,11 @@ enum RuleCheck {
             cacheOptions.staleWhileRevalidate, cacheOptions.staleIfError, cacheOptions.minimumDiskLifetime,
         ]
         switch cacheOptions.lifetime {
-        case .whenMissing(let seconds)?, .always(let seconds)?: durations.append(seconds)
+        case .whenMissing(let time)?, .always(let time)?: durations.append(time)
         case nil: break
         }
-        if durations.contains(where: { $0.map { !($0 >= 0) || $0.isInfinite } ?? false }) {
-            return "durations are seconds of 0 or more."
+        if durations.contains(where: { $0.map { !($0.seconds >= 0) || $0.seconds.isInfinite } ?? false }) {
+            return "lengths of time are 0 or more."
         }
         if let name = cacheOptions.keyPolicy, !keyPolicies.contains(name) {
             return "there is no key policy \"\(name)\" in Configuration.keyPolicies."

@@ -79,7 +79,7 @@ struct PrintingTests {
             settings.keyPolicy = .standard.includingBody(ofMethods: "POST").includingHeaders("Cookie")
             settings.diskCapacity = 1 << 20
             settings.diskStorage = storage
-            settings.rules = [.init(.url("http://user:\(secret)@example.com/*"), .init(storage: .memoryOnly))]
+            settings.rules = [.init(for: .url("http://user:\(secret)@example.com/*"), storage: .memoryOnly)]
         }
         let host = try #require(origin.url.host)
         var request = URLRequest(url: try #require(URL(string: "http://user:\(secret)@\(host)/a?token=\(secret)")))
@@ -135,12 +135,13 @@ struct PrintingTests {
         samples["Code"] = (samples["Error"] as? DiskURLCache.Error)?.code
         let wrong = DiskURLCache.Rule.Match.host("user:\(secret)@example.com/")
         samples["Match"] = wrong
-        samples["Rule"] = DiskURLCache.Rule(wrong, .init(storage: .never))
+        samples["Rule"] = DiskURLCache.Rule(for: wrong, storage: .never)
         samples["KeyPolicy"] = cache.configuration.keyPolicy
         samples["WrongDigest"] = DiskURLCache.WrongDigest.accepted
         samples["Options"] = DiskURLCache.Options(lifetime: .always(3), tags: ["a"])
         samples["Storage"] = DiskURLCache.Options.Storage.never
         samples["Lifetime"] = DiskURLCache.Options.Lifetime.always(3)
+        samples["TimeSpan"] = DiskURLCache.TimeSpan.days(3)
         samples["Layer"] = DiskURLCache.Layer.memory
         samples["Reason"] = DiskURLCache.Reason.stale
 

@@ -52,9 +52,9 @@ import Testing
     /// Whoever brings a response, a load or the app: rules, tags and layers are the same.
     @Test(arguments: ["load", "app"]) func everythingIsStoredByTheSameRules(_ way: String) async throws {
         let rules = [
-            DiskURLCache.Rule(.path("/never"), DiskURLCache.Options(storage: .never)),
-            DiskURLCache.Rule(.path("/memory"), DiskURLCache.Options(storage: .memoryOnly)),
-            DiskURLCache.Rule(.path("/tagged"), DiskURLCache.Options(tags: ["a"], isPinned: true)),
+            DiskURLCache.Rule(for: .path("/never"), storage: .never),
+            DiskURLCache.Rule(for: .path("/memory"), storage: .memoryOnly),
+            DiskURLCache.Rule(for: .path("/tagged"), tags: ["a"], isPinned: true),
         ]
         let core = core { $0.rules = rules }
         for path in ["/never", "/memory", "/tagged"] {

@@ -137,7 +137,7 @@ import Testing
 
     /// A stored response is in the groups that its last answer named. The app's own tags stay.
     @Test func aNewAnswerNamesItsGroupsAnew() async throws {
-        let site = Site({ $0.rules = [.init(.host("h.example"), .init(tags: ["mine"]))] }, in: scratch)
+        let site = Site({ $0.rules = [.init(for: .host("h.example"), tags: ["mine"])] }, in: scratch)
         let urls = [Self.urls[0]]
         let stale: HeaderFields = ["Cache-Control": "max-age=0", "ETag": "\"1\"", "Cache-Groups": "\"x\""]
         for (fields, status) in [

@@ -216,7 +216,7 @@ import Testing
         case "keyed": configuration.keyPolicy = byCookie
         case "ruled":
             configuration.keyPolicies["c"] = byCookie
-            configuration.rules = [DiskURLCache.Rule(.all, DiskURLCache.Options(keyPolicy: "c"))]
+            configuration.rules = [DiskURLCache.Rule(for: .all, keyPolicy: "c")]
         case "trusting": configuration.sharesCautiously = false
         default: break
         }

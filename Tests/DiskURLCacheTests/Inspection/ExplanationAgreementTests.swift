@@ -142,9 +142,9 @@ import Testing
         settings.isShared = isShared
         settings.keyPolicies = ["other": DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST")]
         settings.rules = [
-            DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(30))),
-            DiskURLCache.Rule(.url("https://example.com/never*"), DiskURLCache.Options(storage: .never)),
-            DiskURLCache.Rule(.url("https://example.com/posts*"), DiskURLCache.Options(keyPolicy: "other")),
+            DiskURLCache.Rule(for: .contentType("image/*"), lifetime: .whenMissing(30)),
+            DiskURLCache.Rule(for: .url("https://example.com/never*"), storage: .never),
+            DiskURLCache.Rule(for: .url("https://example.com/posts*"), keyPolicy: "other"),
         ]
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1

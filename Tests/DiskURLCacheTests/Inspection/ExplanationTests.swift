@@ -33,8 +33,8 @@ struct ExplanationTests {
         var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 10 << 20, directory: directory)
         settings.clock = clock.wallClock
         settings.rules = [
-            .init(.url("https://example.com/ruled"), .init(lifetime: .always(50))),
-            .init(.url("https://example.com/never"), .init(storage: .never)),
+            .init(for: .url("https://example.com/ruled"), lifetime: .always(50)),
+            .init(for: .url("https://example.com/never"), storage: .never),
         ]
         cache = DiskURLCache(configuration: settings)
     }

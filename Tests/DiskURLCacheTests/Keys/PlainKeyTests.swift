@@ -62,7 +62,7 @@ import Testing
     @Test(arguments: ["rule", "policy", "shared", "none"]) mutating func aCacheTakesIt(setting: String) throws {
         var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
         switch setting {
-        case "rule": configuration.rules = [DiskURLCache.Rule(.path("/a"), DiskURLCache.Options(storage: .never))]
+        case "rule": configuration.rules = [DiskURLCache.Rule(for: .path("/a"), storage: .never)]
         case "policy": configuration.keyPolicy = .standard.includingHeaders("accept")
         case "shared": configuration.isShared = true
         default: break

@@ -169,7 +169,7 @@ import Testing
     @Test(arguments: ["rule", "lifetime"]) func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {
         let cache = cache(memory: 16 << 20) { configuration in
             if what == "rule" {
-                configuration.rules = [DiskURLCache.Rule(.all, DiskURLCache.Options(storage: .memoryOnly))]
+                configuration.rules = [DiskURLCache.Rule(for: .all, storage: .memoryOnly)]
             } else {
                 configuration.minimumDiskLifetime = 1_000_000
             }

@@ -56,7 +56,7 @@ import Testing
         let origin = try OriginServer { request in
             .ok("x", ["Cache-Control": "max-age=60", "Content-Location": request.target])
         }
-        let rules = [DiskURLCache.Rule(.path("/never"), .init(storage: .never))]
+        let rules = [DiskURLCache.Rule(for: .path("/never"), storage: .never)]
         let harness = try LoadingHarness {
             $0.cacheStatusName = "App"
             $0.rules = rules

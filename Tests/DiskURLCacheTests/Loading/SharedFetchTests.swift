@@ -177,10 +177,10 @@ import Testing
         }
         configuration.rules = [
             DiskURLCache.Rule(
-                .request { request in
+                for: .request { request in
                     if request.url?.path != "/other" { ask() }
                     return false
-                }, DiskURLCache.Options(storage: .never))
+                }, storage: .never)
         ]
         let cache = DiskURLCache(configuration: configuration)
         asked.withLock { $0 = cache }

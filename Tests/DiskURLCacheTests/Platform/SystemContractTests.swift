@@ -358,7 +358,7 @@ import Testing
         settings.minimumDiskLifetime = 60
         settings.cacheStatusName = "app"
         settings.willCacheResponse = { response, _ in response }
-        settings.rules = [DiskURLCache.Rule(.host("example.com"), DiskURLCache.Options(lifetime: .always(60)))]
+        settings.rules = [DiskURLCache.Rule(for: .host("example.com"), lifetime: .always(60))]
         #expect(
             settings.settingsOfLoader == [
                 "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "usesHeuristicFreshness",

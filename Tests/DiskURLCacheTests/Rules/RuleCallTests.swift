@@ -21,11 +21,11 @@ import Testing
         configuration.clock = clock.wallClock
         configuration.rules = [
             DiskURLCache.Rule(
-                .request { [calls] _ in
+                for: .request { [calls] _ in
                     calls.withLock { $0 += 1 }
                     return true
-                }, DiskURLCache.Options(tags: ["a"])),
-            DiskURLCache.Rule(.contentType("text/*"), DiskURLCache.Options(minimumDiskLifetime: 1)),
+                }, tags: ["a"]),
+            DiskURLCache.Rule(for: .contentType("text/*"), minimumDiskLifetime: 1),
         ]
         cache = DiskURLCache(configuration: configuration)
     }

@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: matches.indices) func neverIsNever(row: Int) throws {
-        let cache = try makeCache([DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(storage: .never))])
+        let cache = try makeCache([DiskURLCache.Rule(for: Self.matches[row], storage: .never)])
         for text in Self.spellings + Self.dotted {
             try store(text, in: cache)
             #expect(cache.key(for: try request(text)) == nil, "\(text)")
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: matches.indices) func aKeyPolicyIsApplied(row: Int) throws {
-        let rules = [DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(keyPolicy: .byUser))]
+        let rules = [DiskURLCache.Rule(for: Self.matches[row], keyPolicy: .byUser)]
         let cache = try makeCache(rules) { $0.keyPolicies[.byUser] = .standard.includingHeaders("X-User") }
         for text in Self.spellings {
             var alice = try request(text)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func aPathIsAComponent() throws {
-        let rule = DiskURLCache.Rule(.path("/me"), DiskURLCache.Options(storage: .never))
+        let rule = DiskURLCache.Rule(for: .path("/me"), storage: .never)
         func matches(_ text: String) throws -> Bool {
             rule.mayApply(
                 to: DiskURLCache.Request(try request(text)), canonicalURL: URLCanonicalizer.canonical(text))
@@ -132,7 +132,7 @@ import Testing
             .host(name), .path("/a", host: name), .url("http://\(name)/*"), .url("*://\(name)/a"),
             .url("http://\(name):80/a"),
         ] {
-            let cache = try makeCache([DiskURLCache.Rule(match, DiskURLCache.Options(storage: .never))])
+            let cache = try makeCache([DiskURLCache.Rule(for: match, storage: .never)])
             #expect(cache.openingError == nil, "\(match)")
             #expect(cache.key(for: try request("http://bücher.example/a")) == nil, "\(match)")
             #expect(cache.key(for: try request("http://other.example/a")) != nil, "\(match)")
@@ -141,12 +141,12 @@ import Testing
 
     @Test func patternsWithStarsInInternationalHosts() throws {
         for pattern in ["*.bücher.example/a", "http://*.BÜCHER.example/a", "*://img.bücher.*", "*é/a"] {
-            let cache = try makeCache([DiskURLCache.Rule(.url(pattern), DiskURLCache.Options(storage: .memoryOnly))])
+            let cache = try makeCache([DiskURLCache.Rule(for: .url(pattern), storage: .memoryOnly)])
             #expect(cache.openingError == nil, "\(pattern)")
             let text = pattern == "*é/a" ? "http://h.example/é/a" : "http://img.bücher.example/a"
             #expect(cache.resolve(try request(text)).options.storage == .memoryOnly, "\(pattern)")
         }
-        let cache = try makeCache([DiskURLCache.Rule(.url("http://bü*.example/"), DiskURLCache.Options(isPinned: true))]
+        let cache = try makeCache([DiskURLCache.Rule(for: .url("http://bü*.example/"), isPinned: true)]
         )
         #expect(cache.openingError?.description.contains("write international labels whole") == true)
     }
@@ -175,10 +175,10 @@ import Testing
     /// No request gets past a rule that could not be read, and that is said where one looks.
     @Test func aRuleThatCannotBeSaysWhatItKeepsOut() throws {
         let cache = try makeCache([
-            DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(isPinned: true)),
-            DiskURLCache.Rule(.host("https://example.com"), DiskURLCache.Options(storage: .never)),
-            DiskURLCache.Rule(.path("me"), DiskURLCache.Options(storage: .memoryOnly)),
-            DiskURLCache.Rule(.host("a b"), DiskURLCache.Options(isPinned: true)),
+            DiskURLCache.Rule(for: .contentType("image/*"), isPinned: true),
+            DiskURLCache.Rule(for: .host("https://example.com"), storage: .never),
+            DiskURLCache.Rule(for: .path("me"), storage: .memoryOnly),
+            DiskURLCache.Rule(for: .host("a b"), isPinned: true),
         ])
         let error = try #require(cache.openingError)
         #expect(error.code == .invalidRule(index: 1))
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func eachRuleThatCannotBeIsAProblemOfItsOwn() {
-        let rules = ["", "a b"].map { DiskURLCache.Rule(.host($0), DiskURLCache.Options(isPinned: true)) }
+        let rules = ["", "a b"].map { DiskURLCache.Rule(for: .host($0), isPinned: true) }
         let problems = RuleCheck.problems(in: rules, keyPolicies: [])
         #expect(problems.map(\.code) == [.invalidRule(index: 0), .invalidRule(index: 1)])
         #expect(RuleCheck.summary(of: problems)?.code == .invalidRule(index: 0))
@@ -204,8 +204,8 @@ import Testing
 
     @Test func theReasonNamesTheRuleThatSaidNever() throws {
         let cache = try makeCache([
-            DiskURLCache.Rule(.host("a.example"), DiskURLCache.Options(isPinned: true)),
-            DiskURLCache.Rule(.path("/me", host: "a.example"), DiskURLCache.Options(storage: .never)),
+            DiskURLCache.Rule(for: .host("a.example"), isPinned: true),
+            DiskURLCache.Rule(for: .path("/me", host: "a.example"), storage: .never),
         ])
         func reason(_ request: URLRequest) -> DiskURLCache.Reason? {
             cache.resolve(request).decision.refusal

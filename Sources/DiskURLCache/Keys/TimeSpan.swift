@@ -1,0 +1,48 @@
+import Foundation
+
+extension DiskURLCache {
+    /// A length of time in a setting. A number counts seconds; `.minutes(5)`, `.hours(1)`
+    /// and `.days(7)` say it in other units.
+    ///
+    /// ```swift
+    /// settings.staleIfError = .days(1)
+    /// settings.staleWhileRevalidate = 30
+    /// settings.minimumDiskLifetime = DiskURLCache.TimeSpan(.milliseconds(500))
+    /// ```
+    public struct TimeSpan: Sendable, Hashable, Codable {
+        /// The length in seconds.
+        public let seconds: TimeInterval
+
+        /// So many seconds.
+        public static func seconds(_ count: TimeInterval) -> TimeSpan { TimeSpan(seconds: count) }
+        /// So many minutes.
+        public static func minutes(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 60) }
+        /// So many hours.
+        public static func hours(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 3_600) }
+        /// So many days of 24 hours.
+        public static func days(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 86_400) }
+
+        private init(seconds: TimeInterval) { self.seconds = seconds }
+
+        /// The same length.
+        @available(macOS 13, iOS 16, tvOS 16, watchOS 9, *)
+        public init(_ duration: Duration) {
+            let parts = duration.components
+            seconds = TimeInterval(parts.seconds) + TimeInterval(parts.attoseconds) / 1e18
+        }
+
+        // Encoded as a number of seconds.
+        public init(from decoder: any Decoder) throws { seconds = try TimeInterval(from: decoder) }
+        public func encode(to encoder: any Encoder) throws { try seconds.encode(to: encoder) }
+    }
+}
+
+extension DiskURLCache.TimeSpan: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
+    public init(integerLiteral value: Int64) { self.init(seconds: TimeInterval(value)) }
+    public init(floatLiteral value: Double) { self.init(seconds: value) }
+}
+
+extension DiskURLCache.TimeSpan: CustomStringConvertible {
+    /// The number of seconds, such as `604800 s`.
+    public var description: String { Int64(exactly: seconds).map { "\($0) s" } ?? "\(seconds) s" }
+}

@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Times in settings are written in the unit that suits them, and all mean seconds.
+struct TimeSpanTests {
+    @Test(
+        arguments: [
+            (60, 60), (1.5, 1.5), (.seconds(2), 2), (.minutes(1.5), 90), (.hours(2), 7_200), (.days(7), 604_800),
+        ] as [(DiskURLCache.TimeSpan, TimeInterval)])
+    func eachUnitIsANumberOfSeconds(_ time: DiskURLCache.TimeSpan, _ seconds: TimeInterval) {
+        #expect(time.seconds == seconds)
+    }
+
+    @Test func aDurationIsTakenWhereTheSystemHasIt() {
+        #expect(DiskURLCache.TimeSpan(.milliseconds(1_500)) == 1.5)
+        #expect(DiskURLCache.TimeSpan(.seconds(-3)) == -3)
+    }
+
+    @Test func aTimeIsANumberInJSON() throws {
+        let data = try JSONEncoder().encode([DiskURLCache.TimeSpan.minutes(2)])
+        #expect(String(decoding: data, as: UTF8.self) == "[120]")
+        #expect(try JSONDecoder().decode([DiskURLCache.TimeSpan].self, from: data) == [120])
+    }
+
+    @Test func aTimePrintsItsSeconds() {
+        #expect("\(DiskURLCache.TimeSpan.days(7))" == "604800 s" && "\(DiskURLCache.TimeSpan.seconds(0.5))" == "0.5 s")
+        #expect("\(DiskURLCache.TimeSpan.seconds(.infinity))" == "inf s")
+    }
+}
