@@ -16,7 +16,7 @@ import Foundation
     settings.willCacheResponse = { response, _ in
         response.response.mimeType?.hasPrefix("image/") == true ? response : nil
     }
-    settings.maximumAgeSinceStorage = .days(7)
+    settings.maximumTimeStored = .days(7)
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()
 

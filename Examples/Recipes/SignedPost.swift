@@ -9,7 +9,7 @@ import Foundation
 /// A POST is cached by URL, body and the field that has its signature.
 @Sendable func signedPost(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
-    settings.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST")
+    settings.keyPolicy = .standard.includingFields("sign").includingBody(ofMethods: "POST")
     settings.rules = [
         .init(for: .url(origin.url("/search").absoluteString), lifetime: .whenMissing(.minutes(5)))
     ]

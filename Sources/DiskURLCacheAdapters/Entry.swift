@@ -15,10 +15,10 @@ extension DiskURLCache {
         public var isPinned: Bool { entry.metadata.isPinned }
 
         /// Bytes of body and header fields, roughly what the entry takes in memory.
-        public var byteCount: Int { entry.memoryCost }
+        public var bytesInMemory: Int { entry.memoryCost }
 
         /// The length of the body in bytes. `encoded()` begins with the body.
-        public var bodyLength: Int { entry.body.count }
+        public var bytes: Int { entry.body.count }
 
         /// The groups by which the entry can be removed: its URL, its host, and each of its tags; each is given as 64
         /// hexadecimal digits. See `DiskURLCache.Criteria.Scope.group`.

@@ -12,7 +12,7 @@ extension DiskURLCache.Entry: PrintedByDescription {
     /// The URL, the status and the length of the body, in one line.
     public var description: String {
         let url = entry.metadata.url.flatMap { URL(string: $0) }?.printed ?? "an entry without its URL"
-        return "\(url), status \(entry.metadata.http?.status ?? 0), \(bodyLength) bytes, variant \(variant)"
+        return "\(url), status \(entry.metadata.http?.status ?? 0), \(bytes) bytes, variant \(variant)"
     }
 }
 

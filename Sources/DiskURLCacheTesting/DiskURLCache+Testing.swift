@@ -16,7 +16,7 @@ extension DiskURLCache {
     ) -> DiskURLCache {
         var configuration = Configuration(memoryCapacity: 64 << 20, diskCapacity: 0)
         configure(&configuration)
-        configuration.setClock { clock.now }
+        configuration.setClock { clock.date }
         return DiskURLCache(configuration: configuration)
     }
 

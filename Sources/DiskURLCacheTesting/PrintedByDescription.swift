@@ -17,5 +17,5 @@ extension DiskURLCache.StubOrigin.Response: PrintedByDescription {
 
 extension DiskURLCache.TestClock: PrintedByDescription {
     /// The time that the clock shows.
-    public var description: String { "\(now)" }
+    public var description: String { "\(date)" }
 }

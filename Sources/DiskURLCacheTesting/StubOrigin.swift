@@ -9,6 +9,11 @@ extension DiskURLCache {
     /// A server inside the process, whose answers the test supplies. It answers the requests of sessions with its
     /// `configuration`, without a socket.
     ///
+    /// ```swift no-check
+    /// let origin = DiskURLCache.StubOrigin(clock: clock)
+    /// origin.respond(to: "/feed", with: .init(body: "one"), .init(status: 500))  // one after the other
+    /// ```
+    ///
     /// Each origin has a unique host name, so that tests can run at the same time. An origin answers until it is
     /// released.
     ///
@@ -46,18 +51,22 @@ extension DiskURLCache {
         /// The URL of the origin's root: `http://`, its host name, and a slash.
         public let url: URL
         private let clock: TestClock
-        private let answer: @Sendable (URLRequest) throws -> Response
-        // `@unchecked`: the list is read and written under `lock` only.
+        private let respond: @Sendable (URLRequest) throws -> Response
+        // `@unchecked`: both are read and written under `lock` only.
         private let lock = NSLock()
         private var received: [URLRequest] = []
+        private var byPath: [String: [Response]] = [:]
 
         /// - Parameters:
         ///   - clock: gives answers their `Date` field. The cache under test should have the same clock.
-        ///   - answer: makes the answer to a request; an error that it throws fails the load. Called on any thread, one
-        ///     call for each request that reaches the origin.
-        public init(clock: TestClock = TestClock(), answer: @escaping @Sendable (URLRequest) throws -> Response) {
+        ///   - respond: makes the answer to a request for whose path no answers are set; an error that it throws fails
+        ///     the load. Called on any thread, one call for each request. By default the answer is a 404.
+        public init(
+            clock: TestClock = TestClock(),
+            respond: @escaping @Sendable (URLRequest) throws -> Response = { _ in Response(status: 404) }
+        ) {
             self.clock = clock
-            self.answer = answer
+            self.respond = respond
             let host = "origin-\(UUID().uuidString.lowercased()).test"
             url = URL(string: "http://\(host)/")!
             StubProtocol.origins.add(self, host: host)
@@ -65,6 +74,15 @@ extension DiskURLCache {
 
         deinit {
             StubProtocol.origins.remove(host: url.host ?? "")
+        }
+
+        /// Sets the answers to requests for a path. Each is given once, in this order; the last one is given from then
+        /// on.
+        /// - Parameters:
+        ///   - path: the path of the URL, such as `/feed`; its query makes no difference.
+        ///   - responses: the answers. Without any, the closure of the origin answers again.
+        public func respond(to path: String, with responses: Response...) {
+            lock.withLock { byPath[path] = responses }
         }
 
         /// The requests that reached the origin, the first one first. A request that the cache answered is not among
@@ -80,10 +98,18 @@ extension DiskURLCache {
         }
 
         fileprivate func respond(to request: URLRequest) throws -> (HTTPURLResponse, Data) {
-            lock.withLock { received.append(request) }
-            let answer = try answer(request)
+            let set: Response? = lock.withLock {
+                received.append(request)
+                let path = request.url.map { $0.path.isEmpty ? "/" : $0.path } ?? "/"
+                guard let answers = byPath[path], let first = answers.first else { return nil }
+                if answers.count > 1 { byPath[path]?.removeFirst() }
+                return first
+            }
+            let answer = try set ?? respond(request)
             var fields = answer.fields
-            if !fields.keys.contains(where: { $0.lowercased() == "date" }) { fields["Date"] = Self.httpDate(clock.now) }
+            if !fields.keys.contains(where: { $0.lowercased() == "date" }) {
+                fields["Date"] = Self.httpDate(clock.date)
+            }
             guard let url = request.url,
                 let response = HTTPURLResponse(
                     url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)

@@ -36,7 +36,7 @@ extension DiskURLCache.Inspector {
     /// - Throws: when the directory cannot be read or written.
     public func trim(
         toBytes bytes: Int, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
-    ) throws(DiskURLCache.Error) -> (removed: Int, bytes: Int) {
+    ) throws(DiskURLCache.Error) -> (removed: Int, bytesOnDisk: Int) {
         let store = open()
         defer { store.close() }
         store.flush()
@@ -50,20 +50,20 @@ extension DiskURLCache.Inspector {
         }
         let left = try records()
         if left.isEmpty { store.replaceEmptyFolder(bytes) }
-        return (removed, left.reduce(overhead) { $0 + $1.allocated })
+        return (removed, left.reduce(overheadOnDisk) { $0 + $1.bytesOnDisk })
     }
 
     /// The records to remove so that the directory takes no more than this number of bytes.
     private func leastRecentlyUsed(above bytes: Int) throws(DiskURLCache.Error) -> [Record] {
         let records = try records()
-        var total = records.reduce(overhead) { $0 + $1.allocated }
+        var total = records.reduce(overheadOnDisk) { $0 + $1.bytesOnDisk }
         let leastRecentFirst = records.reversed().filter { $0.problem == nil }
         var victims: [Record] = []
         for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
         where total > bytes {
             victims.append(record)
             // The index shrinks by the record's row.
-            total -= record.allocated + IndexFileLayout.rowLength
+            total -= record.bytesOnDisk + IndexFileLayout.rowLength
         }
         return victims
     }

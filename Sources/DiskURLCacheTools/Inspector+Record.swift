@@ -29,9 +29,9 @@ extension DiskURLCache.Inspector {
             metadata?.http?.fields.fields.map { ($0.name, $0.value) } ?? []
         }
         /// The length of the decoded body in bytes.
-        public var bodyLength: Int { footer?.bodyLength ?? 0 }
+        public var bytes: Int { footer?.bodyLength ?? 0 }
         /// The bytes that the record takes on disk, in whole blocks.
-        public let allocated: Int
+        public let bytesOnDisk: Int
         /// When the response was stored, or last confirmed by a 304; nil for an unreadable record.
         public var storedAt: Date? { metadata?.storedAt }
         /// The time of last use according to the index; without an index, the date of the file. Accurate to a second;
@@ -56,7 +56,7 @@ extension DiskURLCache.Inspector {
         ) {
             self.name = name
             self.now = now
-            allocated = file?.allocated ?? 0
+            bytesOnDisk = file?.allocated ?? 0
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             switch reading {
             case .record(let record): (problem, footer, metadata) = (nil, record.footer, record.metadata)

@@ -45,7 +45,7 @@ extension DiskURLCache {
         public var hasValidIndex: Bool { loadIndex() != nil }
 
         /// The bytes that the directory takes besides its records: folders and index files, in whole blocks.
-        public var overhead: Int {
+        public var overheadOnDisk: Int {
             paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
         }
 

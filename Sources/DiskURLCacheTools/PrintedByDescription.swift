@@ -18,6 +18,6 @@ extension DiskURLCache.Inspector.Record: PrintedByDescription {
     public var description: String {
         if let problem { return "\(fileName): \(problem)" }
         let url = url.flatMap { URL(string: $0) }?.printed ?? "without its URL"
-        return "\(fileName): \(url), status \(status ?? 0), \(bodyLength) bytes"
+        return "\(fileName): \(url), status \(status ?? 0), \(bytes) bytes"
     }
 }

@@ -32,7 +32,7 @@ public struct WatchedLoad: Sendable {
     public var isFromCache: Bool {
         switch report?.outcome {
         case .hit?, .staleHit?, .revalidated?: true
-        case .miss?, .bypass?, .failed?, .notAllowed?, nil: false
+        case .expired?, .miss?, .bypass?, .failed?, .notAllowed?, nil: false
         }
     }
 }
@@ -43,7 +43,7 @@ extension DiskURLCache.Report.Outcome {
         case .hit(let layer): "\(layer)"
         case .staleHit(let layer, _): "\(layer), stale"
         case .revalidated(let layer): "\(layer) after 304"
-        case .miss, .bypass: "network"
+        case .expired, .miss, .bypass: "network"
         case .failed: "failed"
         case .notAllowed(let reason): "failed: \(reason)"
         }

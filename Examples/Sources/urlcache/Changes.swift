@@ -20,9 +20,9 @@ struct Trim: ParsableCommand {
         let result = try inspector.trim(toBytes: to.bytes, progress: Progress("Removing:").show)
         let left = try inspector.records()
         print(
-            "Removed \(result.removed) entries; \(left.count) are left. The directory takes \(byteCount(result.bytes))."
+            "Removed \(result.removed) entries; \(left.count) are left. The directory takes \(byteCount(result.bytesOnDisk))."
         )
-        guard result.bytes > to.bytes else { return }
+        guard result.bytesOnDisk > to.bytes else { return }
         if left.isEmpty {
             print("No entry is left; the folders and index files stay.")
         } else {

@@ -95,13 +95,13 @@ struct Demo: ParsableCommand {
                 case "miss":
                     [
                         "_0": [
-                            reason("not-stored", "not in the cache"),
+                            reason("not-in-cache", "not in the cache"),
                             reason("no-cache", "the stored response says no-cache"),
                             reason("stale", "expired, revalidation required"),
                         ][random.next(3)]
                     ]
                 case "staleHit":
-                    ["_0": "disk", "_1": reason("stale-while-revalidate", "allowed by stale-while-revalidate")]
+                    ["_0": "disk", "because": reason("stale-while-revalidate", "allowed by stale-while-revalidate")]
                 default: ["_0": "disk"]
                 }
             let seconds = outcome == "hit" ? 0.0004 : 0.04 + Double(random.next(200)) / 1_000

@@ -44,7 +44,7 @@ struct Diff: ParsableCommand {
     /// The facts by which two records of a key are compared: a response that was stored or confirmed again counts as
     /// changed.
     private static func version(_ record: DiskURLCache.Inspector.Record) -> String {
-        "\(record.status ?? 0) \(record.bodyLength) \(record.storedAt?.timeIntervalSince1970 ?? 0) \(record.varyFields)"
+        "\(record.status ?? 0) \(record.bytes) \(record.storedAt?.timeIntervalSince1970 ?? 0) \(record.varyFields)"
     }
 
     private func name(of records: [DiskURLCache.Inspector.Record]) -> String {
@@ -52,7 +52,7 @@ struct Diff: ParsableCommand {
     }
 
     private func facts(of records: [DiskURLCache.Inspector.Record]) -> String {
-        let size = byteCount(records.reduce(0) { $0 + $1.bodyLength })
+        let size = byteCount(records.reduce(0) { $0 + $1.bytes })
         let status = records.first?.status.map(String.init) ?? "-"
         return records.count == 1 ? "\(status) \(size)" : "\(records.count) variants \(size)"
     }

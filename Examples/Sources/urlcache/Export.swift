@@ -108,10 +108,10 @@ extension Archive.Entry {
             status: record.status ?? 0,
             headers: record.fields.map { Archive.NameValue(name: $0.name, value: $0.value) },
             content: Archive.Content(
-                size: record.bodyLength, mimeType: type ?? "application/octet-stream",
+                size: record.bytes, mimeType: type ?? "application/octet-stream",
                 text: text ?? body?.base64EncodedString(), encoding: text == nil && body != nil ? "base64" : nil),
             redirectURL: record.field("location") ?? "",
-            bodySize: record.bodyLength)
+            bodySize: record.bytes)
     }
 
     /// The body as text, by the charset that its type names; nil if it is no text of that charset.

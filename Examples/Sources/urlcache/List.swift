@@ -30,7 +30,7 @@ struct List: ParsableCommand {
         switch sort {
         case .used: break
         case .stored: records.sort { ($0.storedAt ?? .distantPast) > ($1.storedAt ?? .distantPast) }
-        case .size: records.sort { $0.bodyLength > $1.bodyLength }
+        case .size: records.sort { $0.bytes > $1.bytes }
         case .age: records.sort { ($0.age ?? 0) > ($1.age ?? 0) }
         case .url: records.sort { ($0.url ?? "~") < ($1.url ?? "~") }
         }
@@ -39,7 +39,7 @@ struct List: ParsableCommand {
         let rows = records.map { record in
             [
                 record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
-                byteCount(record.bodyLength),
+                byteCount(record.bytes),
                 record.age.map(span) ?? "-", freshness(record, now),
                 record.lastUsed.map { span(now.timeIntervalSince($0)) } ?? "-",
                 (record.isPinned ? "pinned " : "") + printable(name(record)),
@@ -87,7 +87,7 @@ struct RecordFacts: Encodable {
         state = record.state
         (url, method, status) = (record.url, record.method, record.status)
         contentType = record.contentType
-        (bytes, allocated) = (record.bodyLength, record.allocated)
+        (bytes, allocated) = (record.bytes, record.bytesOnDisk)
         (storedAt, lastUsed) = (record.storedAt, record.lastUsed)
         age = record.age.map { Int(min($0, 1e15)) }
         freshUntil = record.freshUntil

@@ -78,7 +78,7 @@ struct LogSummary: Encodable {
                 bytesSaved += load.bytes
                 span.revalidated += 1
                 span.bytesSaved += load.bytes
-            case .miss:
+            case .expired, .miss:
                 misses += 1
                 missTime += load.duration
                 span.others += 1
@@ -100,7 +100,11 @@ struct LogSummary: Encodable {
         var misses: [String: Miss] = [:]
         var reasons: [String: [DiskURLCache.Reason: Int]] = [:]
         for load in loads {
-            guard case .miss(let reason) = load.outcome else { continue }
+            let reason: DiskURLCache.Reason
+            switch load.outcome {
+            case .miss(let why), .expired(let why): reason = why
+            default: continue
+            }
             let url = shortened(load.url)
             var miss = misses[url] ?? Miss(url: url)
             miss.count += 1
@@ -121,7 +125,7 @@ struct LogSummary: Encodable {
         var refusals: [String: Refusal] = [:]
         func add(_ reason: DiskURLCache.Reason, of url: URL?) {
             // Without the sizes, so that there is one row for all.
-            let words = reason.code == "too-large" ? "its body is larger than an entry may be" : reason.description
+            let words = reason == .tooLarge ? "its body is larger than an entry may be" : reason.description
             refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1
         }
         // A load and an event may report the same response; then the load counts.

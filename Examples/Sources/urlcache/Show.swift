@@ -49,7 +49,7 @@ struct Show: ParsableCommand {
         var facts: [(String, String)] = [
             ("URL", record.url ?? "not kept by this cache"), ("method", record.method ?? "-"),
             ("status", record.status.map(String.init) ?? "not HTTP"),
-            ("body", "\(record.bodyLength) bytes, \(byteCount(record.allocated)) on disk"),
+            ("body", "\(record.bytes) bytes, \(byteCount(record.bytesOnDisk)) on disk"),
             ("file", "records/\(record.fileName)"),
         ]
         if let date = record.storedAt { facts.append(("stored", "\(date), \(span(now.timeIntervalSince(date))) ago")) }
@@ -94,7 +94,7 @@ struct Show: ParsableCommand {
         let rows = variants.map { record in
             [
                 record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
-                byteCount(record.bodyLength),
+                byteCount(record.bytes),
                 record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-",
                 record.isFresh(at: now) ? "yes" : "no",
                 record.varyFields.isEmpty ? "-" : printable(record.varyFields.joined(separator: ", ")), record.fileName,

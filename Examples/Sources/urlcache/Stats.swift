@@ -62,8 +62,8 @@ struct Stats: ParsableCommand {
         let intact = records.filter { $0.problem == nil }
         var summary = Summary()
         summary.entries = intact.count
-        summary.bodyBytes = intact.reduce(0) { $0 + $1.bodyLength }
-        summary.diskBytes = records.reduce(inspector.overhead) { $0 + $1.allocated }
+        summary.bodyBytes = intact.reduce(0) { $0 + $1.bytes }
+        summary.diskBytes = records.reduce(inspector.overheadOnDisk) { $0 + $1.bytesOnDisk }
         summary.index = inspector.hasValidIndex ? "valid" : "missing or damaged"
         summary.fresh = intact.count { $0.isFresh(at: now) }
         summary.stale = intact.count - summary.fresh
@@ -80,7 +80,7 @@ struct Stats: ParsableCommand {
         _ records: [DiskURLCache.Inspector.Record], by name: (DiskURLCache.Inspector.Record) -> String
     ) -> [Group] {
         Dictionary(grouping: records, by: name)
-            .map { Group(name: $0, entries: $1.count, bytes: $1.reduce(0) { $0 + $1.bodyLength }) }
+            .map { Group(name: $0, entries: $1.count, bytes: $1.reduce(0) { $0 + $1.bytes }) }
             .sorted { ($0.bytes, $0.entries, $1.name) > ($1.bytes, $1.entries, $0.name) }
     }
 }
@@ -97,7 +97,7 @@ struct Verify: ParsableCommand {
         let records = try inspector.records(verifyingBodies: true, progress: Progress("Verifying:").show)
         let bad = records.filter { $0.problem != nil }
         for record in bad { print("\(record.state)  records/\(record.fileName)") }
-        let bytes = records.reduce(0) { $0 + $1.bodyLength }
+        let bytes = records.reduce(0) { $0 + $1.bytes }
         print(
             "\(records.count - bad.count) of \(records.count) records are intact, \(byteCount(bytes)) of bodies read.")
         print("The index is \(inspector.hasValidIndex ? "valid" : "missing or damaged").")

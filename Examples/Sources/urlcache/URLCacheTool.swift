@@ -66,14 +66,18 @@ struct Filter: ParsableArguments {
     @Option(help: "Only entries with this tag.")
     var tag: String?
 
-    @Option(help: "Only entries without a use for this time: 30s, 10m, 12h, 7d.")
+    @Option(help: "Only entries that were stored longer ago than this: 30s, 10m, 12h, 7d.")
     var olderThan: Span?
+
+    @Option(help: "Only entries without a use for this time.")
+    var unusedFor: Span?
 
     @Flag(help: "Only entries that are not fresh.")
     var stale = false
 
     var isEmpty: Bool {
-        host == nil && url == nil && type == nil && status == nil && tag == nil && olderThan == nil && !stale
+        host == nil && url == nil && type == nil && status == nil && tag == nil && olderThan == nil
+            && unusedFor == nil && !stale
     }
 
     func validate() throws {
@@ -96,7 +100,8 @@ struct Filter: ParsableArguments {
         if let type, !matches(type.lowercased(), record.contentType ?? "") { return false }
         if let status, record.status != status { return false }
         if let tag, !record.tags.contains(tag) { return false }
-        if let olderThan, now.timeIntervalSince(record.lastUsed ?? .distantPast) < olderThan.seconds { return false }
+        if let olderThan, now.timeIntervalSince(record.storedAt ?? .distantPast) < olderThan.seconds { return false }
+        if let unusedFor, now.timeIntervalSince(record.lastUsed ?? .distantPast) < unusedFor.seconds { return false }
         if stale, record.isFresh(at: now) { return false }
         return true
     }

@@ -100,6 +100,7 @@ extension DiskURLCache.Report {
         case .hit(let layer): ("hit (\(layer))", nil)
         case .staleHit(let layer, let reason): ("stale (\(layer))", reason.description)
         case .revalidated(let layer): ("revalidated (\(layer))", nil)
+        case .expired(let reason): ("expired", reason.description)
         case .miss(let reason): ("miss", reason.description)
         case .bypass(let reason): ("bypass", reason.description)
         case .failed: ("failed", error.map { words(for: $0) })

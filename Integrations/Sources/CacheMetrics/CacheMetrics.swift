@@ -160,7 +160,7 @@ public final class CacheMetrics: Service {
             logger?.debug("not stored: \(reason)")
         case .notStored(_, let reason):
             // All other reasons are in the report of the load.
-            if reason.code == "disk-failed" { report("not stored: \(reason)") }
+            if reason == .diskFailed { report("not stored: \(reason)") }
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
         case .problem(let error):
@@ -182,6 +182,7 @@ extension DiskURLCache.Report.Outcome {
         case .hit: "hit"
         case .staleHit: "stale"
         case .revalidated: "revalidated"
+        case .expired: "expired"
         case .miss: "miss"
         case .bypass: "bypass"
         case .failed, .notAllowed: "failed"

@@ -37,6 +37,7 @@ extension DiskURLCache.Report.Outcome {
         case .hit(let layer): ("hit", layer, nil)
         case .staleHit(let layer, let reason): ("stale", layer, reason)
         case .revalidated(let layer): ("revalidated", layer, nil)
+        case .expired(let reason): ("expired", nil, reason)
         case .miss(let reason): ("miss", nil, reason)
         case .bypass(let reason): ("bypass", nil, reason)
         case .failed: ("failed", nil, nil)

@@ -174,13 +174,13 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     public func store(_ entry: DiskURLCache.Entry, named name: String) {
         let name = hidden(name)
         let encoded = entry.encoded().map { record in
-            secret?.seal(record, bodyLength: entry.bodyLength, at: "\(name):\(entry.variant)") ?? record
+            secret?.seal(record, bodyLength: entry.bytes, at: "\(name):\(entry.variant)") ?? record
         }
         guard let record = encoded, record.count <= configuration.maximumEntrySize else {
             report(
                 RedisFailure(
                     .tooLarge,
-                    "An entry of \(entry.byteCount) bytes was not stored in \(configuration.address): `maximumEntrySize` is "
+                    "An entry of \(entry.bytesInMemory) bytes was not stored in \(configuration.address): `maximumEntrySize` is "
                         + "\(configuration.maximumEntrySize)."))
             return replaceByNothing(entry, of: name)
         }

@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func onlyProblemsAreWarnings() {
-        health.record(.evicted(entries: 2, bytes: 100))
+        health.record(.evicted(entries: 2, bytesOnDisk: 100))
         health.record(.notStored(url: nil, reason: .refused))
         #expect(count("problems") == 0)
         health.record(.notStored(url: nil, reason: .diskFailed))

@@ -178,7 +178,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
             String(describing: spans[number].attributes.get("http.cache.\(name)"))
         }
         try #require(spans.count == 3)
-        #expect(attribute(0, "outcome").contains("miss") && attribute(0, "reason").contains("not-stored"))
+        #expect(attribute(0, "outcome").contains("miss") && attribute(0, "reason").contains("not-in-cache"))
         #expect(attribute(1, "outcome").contains("hit") && attribute(1, "layer").contains("memory"))
         #expect(attribute(2, "outcome").contains("failed") && spans[2].errors.count == 1)
         // The request that was sent is part of the load.

@@ -187,7 +187,7 @@ extension CacheCore {
         guard case .http(let response) = response else {
             return hop.facts.directives.noStore ? .requestNoStore : nil
         }
-        if isBySystem, SystemHead.isSelectedUnseen(response.vary) { return .variesByUnseenField }
+        if isBySystem, SystemHead.isSelectedUnseen(response.vary) { return .varyUnseen }
         let options = cachingOptions(for: hop, response: response.fields)
         let prohibition = Storability.prohibition(
             of: response,

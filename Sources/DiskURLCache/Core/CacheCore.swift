@@ -143,7 +143,7 @@ package final class CacheCore: Sendable {
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
         options.targetedFields = configuration.targetedFields
-        options.keysCookie = keyPolicy(by: cacheOptions)?.headerNames.contains("cookie") == true
+        options.keysCookie = keyPolicy(by: cacheOptions)?.fieldNames.contains("cookie") == true
         return options
     }
 }

@@ -16,8 +16,8 @@ extension DiskURLCache.Configuration {
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
             settings.keepsURLs = keepsURLs
-            settings.maximumAccessAge = maximumAgeSinceAccess?.seconds
-            settings.maximumStorageAge = maximumAgeSinceStorage?.seconds
+            settings.maximumAccessAge = maximumTimeUnused?.seconds
+            settings.maximumStorageAge = maximumTimeStored?.seconds
             if platform.locksOnlyInPasses, !Self.isInOwnContainer(directory) { settings.passActivity = passActivity }
             if let preparation = FolderPreparation.current {
                 let protection = fileProtection

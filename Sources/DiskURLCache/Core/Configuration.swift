@@ -82,9 +82,9 @@ extension DiskURLCache {
         /// written.
         public var keepsURLs = true
         /// Responses that were neither used nor stored again for so long are removed from disk; nil for no limit.
-        public var maximumAgeSinceAccess: TimeSpan?
+        public var maximumTimeUnused: TimeSpan?
         /// Responses are removed from disk so long after they were stored; nil for no limit.
-        public var maximumAgeSinceStorage: TimeSpan?
+        public var maximumTimeStored: TimeSpan?
         /// Responses that expire within this time are kept in memory only. 0, the default, writes every response
         /// that may be reused.
         public var minimumDiskLifetime: TimeSpan = 0
@@ -167,8 +167,8 @@ extension DiskURLCache {
                 "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
                 "maximumEntryFraction": "\(maximumEntryFraction)",
                 "pinnedFraction": "\(pinnedFraction)", "keepsURLs": "\(keepsURLs)",
-                "maximumAgeSinceAccess": "\(maximumAgeSinceAccess?.description ?? "none")",
-                "maximumAgeSinceStorage": "\(maximumAgeSinceStorage?.description ?? "none")",
+                "maximumTimeUnused": "\(maximumTimeUnused?.description ?? "none")",
+                "maximumTimeStored": "\(maximumTimeStored?.description ?? "none")",
                 "fileProtection": fileProtection.rawValue,
                 "fallbackDirectories": fallbackDirectories.map(\.absoluteString).joined(separator: " "),
             ]

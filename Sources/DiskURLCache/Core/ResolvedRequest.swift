@@ -54,6 +54,6 @@ package final class ResolvedRequest: Sendable {
     /// Why a response is not stored: the options that say so. Nil if none do.
     func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
         guard options(for: response).storage == .never else { return nil }
-        return rules.reasonNotToStore(request.options, contentType: response?["Content-Type"]) ?? .keptOut
+        return rules.reasonNotToStore(request.options, contentType: response?["Content-Type"]) ?? .never
     }
 }

@@ -17,8 +17,8 @@ extension DiskURLCache {
         /// or told the cache to forget its host (`Clear-Site-Data`), and they were removed. The URL is that of the
         /// answer.
         case invalidated(url: URL?, reason: Reason)
-        /// Eviction removed entries from disk. `bytes` is the space that this freed.
-        case evicted(entries: Int, bytes: Int)
+        /// Eviction removed entries from disk. `bytesOnDisk` is the space that this freed.
+        case evicted(entries: Int, bytesOnDisk: Int)
         /// A problem that the app or its user can solve. The cache goes on, perhaps in memory only. It removes a
         /// damaged record (``DiskURLCache/DiskURLCache/Error/Code/damaged``), and rebuilds a damaged index.
         case problem(DiskURLCache.Error)
@@ -33,10 +33,13 @@ extension DiskURLCache {
             /// Fresh, from the store.
             case hit(Layer)
             /// From the store, although stale. The reason says what allowed that.
-            case staleHit(Layer, Reason)
+            case staleHit(Layer, because: Reason)
             /// From the store, after the origin confirmed it (304).
             case revalidated(Layer)
-            /// From the network. The reason says why the store could not answer.
+            /// From the network: the stored response had expired, or may not be used unconfirmed, and the origin sent
+            /// a new one. The reason says which.
+            case expired(Reason)
+            /// From the network: no stored response fits, or the request does not accept it. The reason says why.
             case miss(Reason)
             /// From the network. The reason says why the cache was not used.
             case bypass(Reason)
@@ -53,6 +56,7 @@ extension DiskURLCache {
                 case .hit(let layer): "hit (\(layer))"
                 case .staleHit(let layer, let reason): "stale (\(layer)): \(reason)"
                 case .revalidated(let layer): "revalidated (\(layer))"
+                case .expired(let reason): reason == .stale ? reason.description : "expired: \(reason)"
                 case .miss(let reason): "miss: \(reason)"
                 case .bypass(let reason): "bypass: \(reason)"
                 case .failed: "failed"
@@ -110,8 +114,8 @@ extension DiskURLCache {
         public internal(set) var memoryHits = 0
         /// Lookups that the disk answered, fallback directories included.
         public internal(set) var diskHits = 0
-        /// Loads whose answer came from the network, since the store could not answer, and lookups by the `URLCache`
-        /// methods that found nothing.
+        /// Loads whose answer came from the network, since nothing usable was stored (``Report/Outcome/miss(_:)`` and
+        /// ``Report/Outcome/expired(_:)``), and lookups by the `URLCache` methods that found nothing.
         public internal(set) var misses = 0
         /// Loads answered from the store after the origin confirmed the response with a 304.
         public internal(set) var revalidations = 0
@@ -149,6 +153,13 @@ extension DiskURLCache {
             storeLoads += other.storeLoads
             storeTime += other.storeTime
         }
+    }
+}
+
+extension DiskURLCache.Report.Outcome {
+    /// The outcome of a request that was sent because of the reason, and answered by a new response.
+    static func network(because reason: DiskURLCache.Reason) -> Self {
+        reason.forward == "stale" ? .expired(reason) : .miss(reason)
     }
 }
 

@@ -4,7 +4,7 @@ extension EventHub {
         case .becameOwner: break
         case .evicted(_, let bytes):
             count { $0.evictions += 1 }
-            emit(.evicted(entries: 1, bytes: bytes))
+            emit(.evicted(entries: 1, bytesOnDisk: bytes))
         case .notUpdated(_, let reason):
             emit(.notStored(url: nil, reason: reason))
         case .removedCorruptRecord, .rejectedIndex: emit(.problem(DiskURLCache.Error(.damaged)))

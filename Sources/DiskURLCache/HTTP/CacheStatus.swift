@@ -48,8 +48,8 @@ extension DiskURLCache.Reason {
     /// RFC 9211 §2.2.
     var forward: String {
         switch self {
-        case .notStored: "uri-miss"
-        case .variantNotStored: "vary-miss"
+        case .notInCache: "uri-miss"
+        case .variantNotInCache: "vary-miss"
         case .stale, .noCache, .mismatchedAnswer: "stale"
         case .methodNotCached: "method"
         case .unsupportedRange: "bypass"
@@ -61,7 +61,7 @@ extension DiskURLCache.Reason {
     /// The code, unless `forward` implies it.
     var detail: String? {
         switch self {
-        case .notStored, .variantNotStored, .stale, .methodNotCached: nil
+        case .notInCache, .variantNotInCache, .stale, .methodNotCached: nil
         default: code
         }
     }

@@ -18,7 +18,7 @@ extension RequestDecider {
         if directives.noStore { return .refused(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return .refused(.precondition) }
         var digests = FieldDigests(of: request.fields)
-        guard let index = firstMatch(&digests, where: { $0.status != 206 }) else { return .refused(.notStored) }
+        guard let index = firstMatch(&digests, where: { $0.status != 206 }) else { return .refused(.notInCache) }
         let candidate = candidates[index]
         // A stored error is no better than the error that arrived.
         if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }
@@ -32,8 +32,8 @@ extension RequestDecider {
             // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no
             // reuse, and one of N seconds ends when the response has been stale for N.
             let window = [facts.staleIfError(options), directives.staleIfError].compactMap { $0 }.max() ?? 0
-            guard window > 0 else { return .refused(.noErrorWindow) }
-            guard freshness.staleness < window else { return .refused(.errorWindowOver) }
+            guard window > 0 else { return .refused(.noStaleIfError) }
+            guard freshness.staleness < window else { return .refused(.staleIfErrorOver) }
             return .reuse(
                 Reuse(
                     index: index, allowance: freshness.isFresh ? nil : .staleIfError, freshness: freshness,

@@ -5,10 +5,11 @@ extension DiskURLCache {
     /// and explanations print the same reasons.
     ///
     /// ```swift no-check
-    /// if report.notStoredReason == .responseNoStore { … }
+    /// if report.notStoredReason == .noStore { … }
     /// ```
     public struct Reason: Sendable, Hashable, Codable, CustomStringConvertible {
-        /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change.
+        /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change. A reason that has a
+        /// constant has its name: `no-store` is ``noStore``.
         public var code: String { row.code }
         /// The reason as a phrase, without a full stop.
         public var description: String { row.words }
@@ -55,12 +56,13 @@ extension DiskURLCache {
 
 extension DiskURLCache.Reason {
     /// The cache has no response to the request.
-    public static let notStored = Self("not-stored", "not in the cache", "RFC 9111 §4")
-    static let variantNotStored = Self(
-        "variant-not-stored", "not in the cache for this request's values of the fields in Vary", "RFC 9111 §4.1")
-    /// The stored response is stale, and may not be used before the origin confirms it.
+    public static let notInCache = Self("not-in-cache", "not in the cache", "RFC 9111 §4")
+    static let variantNotInCache = Self(
+        "variant-not-in-cache", "not in the cache for this request's values of the fields in Vary", "RFC 9111 §4.1")
+    /// The stored response has expired, and may not be used before the origin confirms it.
     public static let stale = Self("stale", "expired, revalidation required", "RFC 9111 §4.2.4")
-    static let noCache = Self(
+    /// The stored response says `no-cache`: the origin has to confirm it before each use.
+    public static let noCache = Self(
         "no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4",
         advice: "Without the network, only cachePolicy .returnCacheDataDontLoad uses it all the same.")
     static let requestDirective = Self(
@@ -88,26 +90,28 @@ extension DiskURLCache.Reason {
 extension DiskURLCache.Reason {
     static let maxStale = Self("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
-    static let staleWhileRevalidate = Self(
+    public static let staleWhileRevalidate = Self(
         "stale-while-revalidate", "allowed by stale-while-revalidate, and refreshed in the background", "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
     public static let staleIfError = Self("stale-if-error", "allowed by stale-if-error", "RFC 5861 §4")
-    static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
+    /// ``DiskURLCache/DiskURLCache/isOffline`` is true.
+    public static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
     static let anyAge = Self("any-age", "the request's cachePolicy accepts any age")
 }
 
 // MARK: Why no stored response replaces an error
 
 extension DiskURLCache.Reason {
-    static let mustRevalidate = Self(
+    /// `must-revalidate`, `proxy-revalidate` or `s-maxage` forbids the use of the stale response.
+    public static let mustRevalidate = Self(
         "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids stale use",
         "RFC 9111 §5.2.2.2",
         advice: "Without the network, only cachePolicy .returnCacheDataDontLoad uses it all the same.")
-    static let noErrorWindow = Self(
+    static let noStaleIfError = Self(
         "no-stale-if-error", "neither the response nor a setting has stale-if-error", "RFC 5861 §4",
         advice:
             "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
-    static let errorWindowOver = Self(
+    static let staleIfErrorOver = Self(
         "stale-if-error-over", "it has been stale for longer than stale-if-error allows", "RFC 5861 §4")
     static let storedError = Self("stored-error", "the stored response is an error itself", "RFC 5861 §4")
 }
@@ -118,9 +122,9 @@ extension DiskURLCache.Reason {
     static let upload = Self("upload", "upload tasks are not cached")
     static let download = Self("download", "download tasks are not cached")
     static let noKey = Self("no-key", "the request has no key")
-    static let notHTTP = Self("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
+    static let notHTTP = Self("not-http", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let unusualHost = Self(
-        "host", "its host or port is not one that every client reads alike", "RFC 3986 §3.2.2",
+        "unusual-host", "its host or port is not one that every client reads alike", "RFC 3986 §3.2.2",
         advice: "Write a name (an international one unescaped), four decimal numbers, or an IPv6 address.")
     static let dotSegments = Self(
         "dot-segments",
@@ -133,8 +137,9 @@ extension DiskURLCache.Reason {
         "body-not-keyed", "it is a GET or HEAD with a body, and the key policy does not include the body",
         "RFC 9110 §9.3.1",
         advice: "Include the body in the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
-    static let methodNotCached = Self(
-        "method", "this method is cached only if the key policy includes the body", "RFC 9111 §2",
+    /// Only `GET`, `HEAD` and `QUERY` are cached, and the methods of ``KeyPolicy/includingBody(ofMethods:)``.
+    public static let methodNotCached = Self(
+        "method-not-cached", "this method is cached only if the key policy includes the body", "RFC 9111 §2",
         advice:
             "If the request only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:); the response needs a lifetime."
     )
@@ -143,12 +148,12 @@ extension DiskURLCache.Reason {
         advice: "Give the query as the request's body (httpBody).")
     static let keyPolicy = Self("key-policy", "the key policy makes no key for it, or no key policy has that name")
     /// A rule or the request's options say `.never`; the words say which.
-    public static let keptOut = Self("never", "the request's options say storage: .never")
+    public static let never = Self("never", "the request's options say storage: .never")
     /// - Parameters:
     ///   - index: the rule's position in `Configuration.rules`.
     ///   - match: what the rule applies to.
     ///   - problem: why nothing can match the rule; nil for a rule that can be.
-    static func keptOut(byRule index: Int, _ match: String, problem: String?) -> Self {
+    static func never(byRule index: Int, _ match: String, problem: String?) -> Self {
         guard let problem else { return Self("never", "rule \(index) (\(match)) says storage: .never") }
         return Self(
             "never", "rule \(index) matches nothing, and keeps every response out of the cache to be safe",
@@ -189,7 +194,7 @@ extension DiskURLCache.Reason {
             advice: "maximumEntryFraction and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
-    static let removedMeanwhile = Self(
+    public static let removedMeanwhile = Self(
         "removed-meanwhile", "its URL was removed or replaced during the load", "RFC 9111 §4.4")
     /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have
     /// the response.
@@ -215,17 +220,20 @@ extension DiskURLCache.Reason {
     static func wrongDigest(in field: String) -> Self {
         Self("wrong-digest", "its body contradicts its \(field)", "RFC 9530 §3")
     }
-    static let forOneUser = Self(
+    /// The response says `private`, and the cache is shared.
+    public static let `private` = Self(
         "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7",
         advice:
             "The origin could leave private out, if every user may have it; a cache for one user (isShared = false) stores it."
     )
-    static let setsCookie = Self(
+    /// The response sets a cookie, and the cache is shared.
+    public static let setCookie = Self(
         "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5",
         advice:
             "The origin could set the cookie in another response; a cache for one user (isShared = false) stores it without the cookie."
     )
-    static let authorized = Self(
+    /// The request has `Authorization`, the cache is shared, and the response does not say `public`.
+    public static let authorization = Self(
         "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
         "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
     static let cookie = Self(
@@ -236,7 +244,7 @@ extension DiskURLCache.Reason {
             "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request."
     )
     /// The response says `no-store`.
-    public static let responseNoStore = Self(
+    public static let noStore = Self(
         "no-store", "the response says no-store", "RFC 9111 §5.2.2.5",
         advice: "Only the origin can change that: with no-cache instead of no-store, it is stored and validated.")
     static let statusNotUnderstood = Self(
@@ -246,18 +254,20 @@ extension DiskURLCache.Reason {
         "status-not-cacheable", "a response with its status is stored only if it states a lifetime", "RFC 9111 §3",
         advice: "The origin could send max-age with it.")
     static let aboutRequestOnly = Self(
-        "about-request", "its status concerns only the condition or range of this request", "RFC 9111 §3")
-    static let notReusable = Self(
+        "about-request-only", "its status concerns only the condition or range of this request", "RFC 9111 §3")
+    /// An error, a redirection, or the response to a `POST`, without a lifetime.
+    public static let notReusable = Self(
         "not-reusable", "it has no lifetime, so it could never be used from the cache", "RFC 9111 §3",
         advice:
             "The origin could send Cache-Control: max-age=…; for a redirection the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."
     )
-    static let varyAsterisk = Self(
+    /// The response says `Vary: *`.
+    public static let varyAsterisk = Self(
         "vary-asterisk", "the response says Vary: *, which matches no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields on which the response depends.")
     /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the
     /// request, so the response might be given to another user.
-    static let variesByUnseenField = Self(
+    static let varyUnseen = Self(
         "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
         "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
     static let partialContent = Self(
@@ -265,7 +275,7 @@ extension DiskURLCache.Reason {
     /// - Parameter stated: the length that the response states, or that its status allows.
     static func wrongLength(_ length: Int, stated: Int) -> Self {
         Self(
-            "length", "its body has \(length) bytes, and its head says \(stated)", "RFC 9111 §3.3",
+            "wrong-length", "its body has \(length) bytes, and its head says \(stated)", "RFC 9111 §3.3",
             advice: length < stated
                 ? "The connection may have ended too early: ask again." : "A 204 or 205 has no body: the server errs.")
     }

@@ -21,7 +21,7 @@ struct RequestDecider {
         let index = firstMatch(&digests) { _ in true }
         if request.isRetrieval, let index { return part(index) }
         let hasOthers = candidates.contains { $0.response.answers(method: request.method) }
-        return hasOthers && index == nil ? validation(of: nil, because: .variantNotStored) : network(.notStored)
+        return hasOthers && index == nil ? validation(of: nil, because: .variantNotInCache) : network(.notInCache)
     }
 
     func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> Int? {

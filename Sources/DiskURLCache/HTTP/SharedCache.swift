@@ -11,12 +11,12 @@ enum SharedCache {
     static func prohibition(
         of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
     ) -> DiskURLCache.Reason? {
-        if said.isPrivate { return .forOneUser }
-        if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .responseNoStore }
+        if said.isPrivate { return .private }
+        if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .noStore }
         // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.
-        if fields["Set-Cookie"] != nil || fields["Set-Cookie2"] != nil { return .setsCookie }
+        if fields["Set-Cookie"] != nil || fields["Set-Cookie2"] != nil { return .setCookie }
         let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != nil
-        if request["Authorization"] != nil, !isAllowed { return .authorized }
+        if request["Authorization"] != nil, !isAllowed { return .authorization }
         if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isAllowed,
             VaryKey.names(in: fields["Vary"])?.contains("cookie") != true
         {

@@ -66,7 +66,7 @@ enum Storability {
             // RFC 9111 §5.2.2.3: a cache that understands the status code ignores `no-store`.
             guard StatusCode.isUnderstood(response.status) else { return .statusNotUnderstood }
         } else if said.noStore {
-            return .responseNoStore
+            return .noStore
         }
         if response.vary.matchesNothing { return .varyAsterisk }
         guard options.isShared else { return nil }

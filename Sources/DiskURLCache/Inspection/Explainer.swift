@@ -111,11 +111,11 @@ package struct Explainer {
         switch decision {
         case .useStored(let reuse):
             let layer = variants[reuse.index].layer
-            return reuse.allowance.map { .staleHit(layer, $0) } ?? .hit(layer)
+            return reuse.allowance.map { .staleHit(layer, because: $0) } ?? .hit(layer)
         case .revalidate(let revalidation):
-            guard case .validate = revalidation.purpose else { return .miss(revalidation.reason) }
+            guard case .validate = revalidation.purpose else { return .network(because: revalidation.reason) }
             return .revalidated(variants[revalidation.index ?? 0].layer)
-        case .fetch(let reason, _): return .miss(reason)
+        case .fetch(let reason, _): return .network(because: reason)
         case .unsatisfiable(let reason): return .notAllowed(reason)
         }
     }

@@ -14,7 +14,7 @@ extension DiskURLCache {
     ///
     /// ```swift
     /// // A signed API: URL + `sign` header + body, POST included.
-    /// let signed = DiskURLCache.KeyPolicy.standard.includingHeaders("sign").includingBody(ofMethods: "POST")
+    /// let signed = DiskURLCache.KeyPolicy.standard.includingFields("sign").includingBody(ofMethods: "POST")
     /// // Links that differ only in tracking.
     /// let links = DiskURLCache.KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
     /// ```
@@ -35,7 +35,7 @@ extension DiskURLCache {
         /// Method + canonical URL, and of a `QUERY` the body.
         public static let standard = KeyPolicy()
 
-        var headerNames: [String] = []
+        var fieldNames: [String] = []
         /// Of the methods that the app named.
         var bodyForms: [String: BodyForm] = [:]
         var droppedQueryItems: (@Sendable (String) -> Bool)?
@@ -44,9 +44,9 @@ extension DiskURLCache {
 
         /// Adds the values of request header fields to the key, such as those of a `sign` field. An absent field and an
         /// empty one make different keys. Upper and lower case, and the order of the names, make no difference.
-        public func includingHeaders(_ names: String...) -> KeyPolicy {
+        public func includingFields(_ names: String...) -> KeyPolicy {
             var policy = self
-            policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
+            policy.fieldNames = Set(fieldNames + names.map { $0.lowercased() }).sorted()
             return policy
         }
 
@@ -117,7 +117,7 @@ extension DiskURLCache.KeyPolicy: PrintedByDescription {
     public var description: String {
         if custom != nil { return "a key that the app makes" }
         var parts: [String] = []
-        if !headerNames.isEmpty { parts.append("headers: \(headerNames.joined(separator: ", "))") }
+        if !fieldNames.isEmpty { parts.append("fields: \(fieldNames.joined(separator: ", "))") }
         if !bodyForms.isEmpty { parts.append("body of \(bodyForms.keys.sorted().joined(separator: ", "))") }
         if droppedQueryItems != nil { parts.append("without some query items") }
         if sortsQueryItems { parts.append("query items in order of their names") }

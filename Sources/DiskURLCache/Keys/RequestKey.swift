@@ -206,7 +206,7 @@ extension DiskURLCache.KeyPolicy {
 
     /// The standard policy: the key of a request is its method and its URL.
     var isPlain: Bool {
-        custom == nil && headerNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
+        custom == nil && fieldNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
     }
 
     /// The URL without the query items that the policy drops; the rest in their order, or sorted.
@@ -222,7 +222,7 @@ extension DiskURLCache.KeyPolicy {
     {
         // `GET` is left out: the key of the plain case is the URL itself.
         var text = method == "GET" ? uri : "\(method) \(uri)"
-        for name in headerNames {
+        for name in fieldNames {
             // The length makes sure that a value cannot look like the next part of the key.
             let value = request.headerFields[name].map { VaryKey.isCredential(name) ? form.salted($0) : $0 }
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"

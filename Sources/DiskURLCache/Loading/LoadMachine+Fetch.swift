@@ -194,7 +194,7 @@ extension LoadMachine {
             if isRefresh { return endRefresh() }
             // The body was removed while the request was on its way: fetch the whole.
             found = []
-            return fetch(.notStored, now: now)
+            return fetch(.notInCache, now: now)
         }
         var actions: [Action] = []
         var storage: LoadReport.Storage?

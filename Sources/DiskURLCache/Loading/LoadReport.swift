@@ -21,7 +21,7 @@ struct LoadReport: Sendable {
     }
 
     // Of the answer.
-    private(set) var outcome = Outcome.miss(.notStored)
+    private(set) var outcome = Outcome.miss(.notInCache)
     private(set) var status = 0
     private var reuse: Reuse?
     private var forwardStatus: Int?
@@ -115,10 +115,10 @@ extension LoadReport {
     func publicReport(cacheName: String?) -> DiskURLCache.Report {
         let publicOutcome: DiskURLCache.Report.Outcome =
             switch outcome {
-            case .hit(let layer, let allowance?): .staleHit(layer, allowance)
+            case .hit(let layer, let allowance?): .staleHit(layer, because: allowance)
             case .hit(let layer, nil): .hit(layer)
             case .revalidated(let layer): .revalidated(layer)
-            case .miss(let reason): .miss(reason)
+            case .miss(let reason): .network(because: reason)
             case .bypass(let reason): .bypass(reason)
             case .notAllowed(let reason): .notAllowed(reason)
             case .failed: .failed

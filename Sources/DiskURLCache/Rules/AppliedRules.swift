@@ -30,10 +30,10 @@ struct AppliedRules: Sendable {
     /// Why a request is never cached, whatever its response: which options say `.never`. A rule by content type that
     /// stores can be judged only when the response is known: until then no later rule keeps the request out.
     func reasonToKeepOut(_ own: DiskURLCache.Options?) -> DiskURLCache.Reason? {
-        if let storage = own?.storage { return storage == .never ? .keptOut : nil }
+        if let storage = own?.storage { return storage == .never ? .never : nil }
         for (index, rule) in rules {
             guard let storage = rule.cacheOptions.storage else { continue }
-            if !rule.match.isByContentType { return storage == .never ? Self.keptOut(by: rule, at: index) : nil }
+            if !rule.match.isByContentType { return storage == .never ? Self.never(by: rule, at: index) : nil }
             if storage != .never { return nil }
         }
         return nil
@@ -41,16 +41,16 @@ struct AppliedRules: Sendable {
 
     /// Why a response is not stored: which options say `.never`. Nil if none does.
     func reasonNotToStore(_ own: DiskURLCache.Options?, contentType: String?) -> DiskURLCache.Reason? {
-        if let storage = own?.storage { return storage == .never ? .keptOut : nil }
+        if let storage = own?.storage { return storage == .never ? .never : nil }
         for (index, rule) in rules where rule.applies(to: contentType) {
             guard let storage = rule.cacheOptions.storage else { continue }
-            return storage == .never ? Self.keptOut(by: rule, at: index) : nil
+            return storage == .never ? Self.never(by: rule, at: index) : nil
         }
         return nil
     }
 
-    private static func keptOut(by rule: DiskURLCache.Rule, at index: Int) -> DiskURLCache.Reason {
+    private static func never(by rule: DiskURLCache.Rule, at index: Int) -> DiskURLCache.Reason {
         let problem: String? = if case .nothing(let problem) = rule.match.kind { problem } else { nil }
-        return .keptOut(byRule: index, "\(rule.match)", problem: problem)
+        return .never(byRule: index, "\(rule.match)", problem: problem)
     }
 }

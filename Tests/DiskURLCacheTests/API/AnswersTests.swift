@@ -241,7 +241,7 @@ import Testing
         request.cacheOptions = .init(storage: .never)
         let kept = try await cache.data(for: request).report
         // The method is one that is cached: that was not the reason.
-        #expect(kept.notStoredReason == .keptOut && kept.outcome == .bypass(.keptOut))
+        #expect(kept.notStoredReason == .never && kept.outcome == .bypass(.never))
         #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=never")
         request.cacheOptions = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
@@ -315,7 +315,7 @@ import Testing
         for _ in 0..<2 {
             let failed = await cache.prefetch(requests)
             #expect(failed.map(\.request.url?.path) == ["/none"])
-            #expect(failed.first?.error as? DiskURLCache.Reason == .responseNoStore)
+            #expect(failed.first?.error as? DiskURLCache.Reason == .noStore)
             #expect(failed.first?.status == 200)
             #expect(requests.map(cache.contains) == [true, false, true])
         }
@@ -338,7 +338,7 @@ import Testing
         let origin = try OriginServer { request in
             .ok("answer to \(String(decoding: request.body, as: UTF8.self))", ["Cache-Control": "max-age=60"])
         }
-        let cache = makeCache { $0.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST") }
+        let cache = makeCache { $0.keyPolicy = .standard.includingFields("sign").includingBody(ofMethods: "POST") }
         func post(_ body: String, sign: String) -> URLRequest {
             var request = URLRequest(url: origin.url("/api"))
             request.httpMethod = "POST"

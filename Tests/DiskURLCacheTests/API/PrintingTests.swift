@@ -76,7 +76,7 @@ struct PrintingTests {
         }
         let storage = SecretStorage()
         let cache = DiskURLCache.forTesting(clock: clock) { settings in
-            settings.keyPolicy = .standard.includingBody(ofMethods: "POST").includingHeaders("Cookie")
+            settings.keyPolicy = .standard.includingBody(ofMethods: "POST").includingFields("Cookie")
             settings.diskCapacity = 1 << 20
             settings.diskStorage = storage
             settings.rules = [.init(for: .url("http://user:\(secret)@example.com/*"), storage: .memoryOnly)]

@@ -77,7 +77,7 @@ import Testing
         let cache = makeCache()
         var events = cache.events().makeAsyncIterator()
         cache.removeAllCachedResponses(from: .fallback)
-        cache.hub.emit(.evicted(entries: 0, bytes: 0))
+        cache.hub.emit(.evicted(entries: 0, bytesOnDisk: 0))
         guard case .problem(let error)? = await events.next() else {
             Issue.record("no event")
             return

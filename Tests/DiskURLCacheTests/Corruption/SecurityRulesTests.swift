@@ -32,7 +32,7 @@ import Testing
                 ["Cache-Control": "public, max-age=60", "Vary": "Cookie, Authorization, X-Token"])
         }
         let harness = try LoadingHarness(configure: {
-            $0.keyPolicy = DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST").includingHeaders("X-Token")
+            $0.keyPolicy = DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST").includingFields("X-Token")
         })
         let secrets = [
             "Authorization": "Bearer marker-authorization", "Cookie": "session=marker-cookie",

@@ -56,16 +56,16 @@ import Testing
 
     /// RFC 9211 §2.5: what was to be stored need not have been, for want of space or by an app's refusal.
     @Test func storedIsSaidOfWhatWasStored() {
-        #expect(Self.text(.miss(.notStored), storage: .stored) == "c; fwd=uri-miss; fwd-status=200; stored")
+        #expect(Self.text(.miss(.notInCache), storage: .stored) == "c; fwd=uri-miss; fwd-status=200; stored")
         #expect(
-            Self.text(.miss(.notStored), storage: .refused(.refusedByApp)) == "c; fwd=uri-miss; fwd-status=200")
-        #expect(Self.text(.miss(.notStored)) == "c; fwd=uri-miss; fwd-status=200")
+            Self.text(.miss(.notInCache), storage: .refused(.refusedByApp)) == "c; fwd=uri-miss; fwd-status=200")
+        #expect(Self.text(.miss(.notInCache)) == "c; fwd=uri-miss; fwd-status=200")
         #expect(Self.text(.hit(.memory, nil)) == "c; hit")
     }
 
-    /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
+    /// "stored; detail=not-in-cache" would contradict itself: a detail says only what `fwd` does not.
     @Test(arguments: [
-        (DiskURLCache.Reason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
+        (DiskURLCache.Reason.notInCache, "uri-miss"), (.variantNotInCache, "vary-miss"), (.stale, "stale"),
         (.methodNotCached, "method"), (.noCache, "stale; fwd-status=200; detail=no-cache"),
         (.cachePolicy, "request; fwd-status=200; detail=cache-policy"),
     ])
@@ -75,8 +75,8 @@ import Testing
     }
 
     @Test func reasonsToForward() {
-        #expect(DiskURLCache.Reason.notStored.forward == "uri-miss")
-        #expect(DiskURLCache.Reason.variantNotStored.forward == "vary-miss")
+        #expect(DiskURLCache.Reason.notInCache.forward == "uri-miss")
+        #expect(DiskURLCache.Reason.variantNotInCache.forward == "vary-miss")
         #expect(DiskURLCache.Reason.requestDirective.forward == "request")
         #expect(DiskURLCache.Reason.rangeNotHeld.forward == "partial")
     }

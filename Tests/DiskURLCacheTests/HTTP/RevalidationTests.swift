@@ -52,12 +52,12 @@ import Testing
     /// A 304 that names another variant could not be answered with it.
     @Test(arguments: ["bytes=0-0,2-3", "items=1-2"]) func noTagIsOfferedForWhatNoVariantCanAnswer(range: String) {
         var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
-        #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotStored, fields: [:]))
+        #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotInCache, fields: [:]))
         // Another one could answer, and has no tag.
         _ = cache.load(
             ["Foo": "3"], status: 302,
             answer: ["Cache-Control": "max-age=60", "Location": "/b", "Vary": "Foo"])
-        #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotStored, fields: [:]))
+        #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotInCache, fields: [:]))
     }
 
     @Test func tagsOfAllVariantsAreOffered() {

@@ -30,7 +30,7 @@ import Testing
         "public, private, s-maxage=60",
     ])
     func privateIsNotStored(_ control: String) {
-        #expect(Self.refusal(["Cache-Control": control]) == .forOneUser)
+        #expect(Self.refusal(["Cache-Control": control]) == .private)
         #expect(Self.refusal(isShared: false, ["Cache-Control": control]) == nil)
     }
 
@@ -57,7 +57,7 @@ import Testing
 
     @Test func whatSetsACookieIsNotStored() {
         let fields: HeaderFields = ["Cache-Control": "public, max-age=60", "Set-Cookie": "session=1"]
-        #expect(Self.refusal(fields) == .setsCookie)
+        #expect(Self.refusal(fields) == .setCookie)
         #expect(Self.refusal(isShared: false, fields) == nil)
     }
 
@@ -68,7 +68,7 @@ import Testing
     ])
     func answersToAuthorizedRequests(_ control: String, isStored: Bool) {
         let request: HeaderFields = ["authorization": "Basic x"]
-        #expect(Self.refusal(of: request, ["Cache-Control": control]) == (isStored ? nil : .authorized))
+        #expect(Self.refusal(of: request, ["Cache-Control": control]) == (isStored ? nil : .authorization))
         #expect(Self.refusal(isShared: false, of: request, ["Cache-Control": control]) == nil)
     }
 
@@ -211,7 +211,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
         configuration.directory = scratch.appending("c")
         configuration.isShared = true
-        let byCookie = DiskURLCache.KeyPolicy.standard.includingHeaders("Cookie")
+        let byCookie = DiskURLCache.KeyPolicy.standard.includingFields("Cookie")
         switch setting {
         case "keyed": configuration.keyPolicy = byCookie
         case "ruled":
@@ -250,7 +250,7 @@ import Testing
                 response: HTTPURLResponse(
                     url: Responses.url("/a"), statusCode: 200, httpVersion: nil,
                     headerFields: ["Cache-Control": "private, max-age=60"])
-            ).notStoredReason == .forOneUser)
+            ).notStoredReason == .private)
     }
 
     /// Neither a direct call nor a refresh in the background sends a user's cookies.

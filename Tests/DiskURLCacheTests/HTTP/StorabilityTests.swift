@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: ["no-store", "no-store=\"x\", max-age=5"]) func noStoreOfTheResponse(_ value: String) {
-        #expect(Self.refusal(["Cache-Control": value]) == .responseNoStore)
+        #expect(Self.refusal(["Cache-Control": value]) == .noStore)
     }
 
     @Test func noStoreOfTheRequest() {

@@ -33,7 +33,7 @@ import Testing
         cache.now += 100
         let answer = cache.load(answer: ["Cache-Control": "max-age=60"])
         #expect(answer.asked?.fields["If-None-Match"] == nil)
-        #expect(answer.decision == .fetch(.notStored, fields: [:]))
+        #expect(answer.decision == .fetch(.notInCache, fields: [:]))
     }
 
     @Test func standsInForNoGetThatFails() {

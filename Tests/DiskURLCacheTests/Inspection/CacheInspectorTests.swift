@@ -48,8 +48,8 @@ struct CacheInspectorTests {
         #expect(record.status == 200)
         #expect(record.method == "GET")
         #expect(record.fields.contains { $0 == ("Content-Type", "text/plain; charset=utf-8") })
-        #expect(record.bodyLength == 4)
-        #expect(record.allocated >= 4)
+        #expect(record.bytes == 4)
+        #expect(record.bytesOnDisk >= 4)
         #expect(record.freshUntil.map { $0 > Date() } == true)
         #expect(inspector.body(of: record) == Data("1111".utf8))
         #expect(inspector.hasValidIndex)
@@ -123,10 +123,10 @@ struct CacheInspectorTests {
         #expect(cache.setPinned(true, for: Responses.request("/0")))
         cache.flush()
         let inspector = try DiskURLCache.Inspector(directory: directory)
-        let before = try inspector.records().reduce(inspector.overhead) { $0 + $1.allocated }
+        let before = try inspector.records().reduce(inspector.overheadOnDisk) { $0 + $1.bytesOnDisk }
         let result = try inspector.trim(toBytes: before / 2)
         #expect(result.removed > 10)
-        #expect(result.bytes <= before / 2)
+        #expect(result.bytesOnDisk <= before / 2)
         #expect(cache.cachedResponse(for: Responses.request("/0")) != nil)
     }
 
@@ -135,11 +135,11 @@ struct CacheInspectorTests {
         let cache = makeCache(entries: 600, bodyLength: 10)
         cache.store.disk?.close()
         let inspector = try DiskURLCache.Inspector(directory: directory)
-        let before = try inspector.records().reduce(inspector.overhead) { $0 + $1.allocated }
+        let before = try inspector.records().reduce(inspector.overheadOnDisk) { $0 + $1.bytesOnDisk }
         let target = before * 3 / 4
         let result = try inspector.trim(toBytes: target)
-        #expect(result.bytes <= target)
-        #expect(result.bytes > target - 16_384)
+        #expect(result.bytesOnDisk <= target)
+        #expect(result.bytesOnDisk > target - 16_384)
     }
 
     @Test func trimmingToNothingRemovesAllAndTheFolderThatHasGrown() throws {
@@ -151,7 +151,7 @@ struct CacheInspectorTests {
         let result = try inspector.trim(toBytes: 0)
         #expect(result.removed == 300)
         #expect(try inspector.records().isEmpty)
-        #expect(result.bytes == inspector.overhead)
+        #expect(result.bytesOnDisk == inspector.overheadOnDisk)
         #expect(try FileManager.default.attributesOfItem(atPath: folder)[.size] as? Int ?? 0 < grown)
     }
 

@@ -112,7 +112,7 @@ struct EventLogTests {
         let log = DiskURLCache.EventLog(cache, file: file)
         log.queue.suspend()
         let most = DiskURLCache.EventLog.waitingLimit
-        for _ in 0..<most + 50 { cache.hub.emit(.evicted(entries: 1, bytes: 0)) }
+        for _ in 0..<most + 50 { cache.hub.emit(.evicted(entries: 1, bytesOnDisk: 0)) }
         log.queue.resume()
         log.flush()
         #expect(DiskURLCache.EventLog.entries(in: file).count == most)
@@ -169,18 +169,18 @@ struct EventLogTests {
     }()
 
     private static let reasons: [DiskURLCache.Reason] = [
-        .notStored, .variantNotStored, .stale, .noCache, .requestDirective, .requestNoStore, .cachePolicy,
+        .notInCache, .variantNotInCache, .stale, .noCache, .requestDirective, .requestNoStore, .cachePolicy,
         .unsupportedRange,
         .rangeNotHeld, .precondition, .mismatchedAnswer, .maxStale, .staleWhileRevalidate, .staleIfError, .offline,
         .anyAge,
-        .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .noKey,
+        .mustRevalidate, .noStaleIfError, .staleIfErrorOver, .storedError, .upload, .download, .noKey,
         .notHTTP,
-        .dotSegments, .streamedBody, .bodyNotKeyed, .methodNotCached, .keyPolicy, .keptOut, .refused, .credentials,
+        .dotSegments, .streamedBody, .bodyNotKeyed, .methodNotCached, .keyPolicy, .never, .refused, .credentials,
         .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskFailed(errno: ENOSPC),
-        .diskFailed(errno: 0), .forOneUser,
-        .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable,
+        .diskFailed(errno: 0), .private,
+        .setCookie, .authorization, .cookie, .noStore, .statusNotUnderstood, .statusNotCacheable,
         .aboutRequestOnly, .notReusable,
-        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed, .userInfo(keys: ["a"]),
+        .varyAsterisk, .varyUnseen, .partialContent, .notModified, .malformed, .userInfo(keys: ["a"]),
     ]
     private static let codes: [DiskURLCache.Error.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
@@ -192,12 +192,13 @@ struct EventLogTests {
         let url = URL(string: "https://example.com/a")
         let layers: [DiskURLCache.Layer] = [.memory, .disk, .fallback]
         var events = layers.flatMap { layer in
-            [load(.hit(layer)), load(.revalidated(layer)), load(.staleHit(layer, .offline))]
+            [load(.hit(layer)), load(.revalidated(layer)), load(.staleHit(layer, because: .offline))]
         }
         for reason in reasons {
             events += [
-                load(.staleHit(.disk, reason)), load(.miss(reason), notStored: reason == .refused ? .stale : .refused),
-                load(.bypass(reason)),
+                load(.staleHit(.disk, because: reason)),
+                load(.miss(reason), notStored: reason == .refused ? .stale : .refused),
+                load(.expired(reason)), load(.bypass(reason)),
                 load(.notAllowed(reason)), .notStored(url: url, reason: reason),
             ]
         }
@@ -206,7 +207,7 @@ struct EventLogTests {
         events += [
             load(.hit(.memory), isCollapsed: true), .stored(url: url, bytes: 3, inMemoryOnly: true),
             .stored(url: nil, bytes: 3, inMemoryOnly: false),
-            .evicted(entries: 2, bytes: 9),
+            .evicted(entries: 2, bytesOnDisk: 9),
         ]
         return events
     }()

@@ -216,7 +216,7 @@ import Testing
         }
         #expect(Self.isSame(report.outcome, explanation.outcome), "\(report.outcome) \(description)")
         switch report.outcome {
-        case .miss, .bypass: #expect(report.notStoredReason == explanation.notStoredReason, "\(description)")
+        case .miss, .expired, .bypass: #expect(report.notStoredReason == explanation.notStoredReason, "\(description)")
         default: break
         }
     }

@@ -56,7 +56,7 @@ struct ExplanationTests {
 
     @Test func withNothingStoredItLoads() {
         let explanation = cache.explanation(for: Responses.request("/a#part"))
-        #expect(explanation.outcome == .miss(.notStored))
+        #expect(explanation.outcome == .miss(.notInCache))
         #expect(explanation.notStoredReason == nil)
         #expect(text(explanation, .stored).contains("Nothing is stored"))
         #expect(text(explanation, .key).contains("https://example.com/a."))
@@ -87,7 +87,7 @@ struct ExplanationTests {
         store("/a", ["Cache-Control": "max-age=10, stale-while-revalidate=60"])
         clock.advance(by: 25)
         let explanation = cache.explanation(for: Responses.request("/a"))
-        #expect(explanation.outcome == .staleHit(.disk, .staleWhileRevalidate))
+        #expect(explanation.outcome == .staleHit(.disk, because: .staleWhileRevalidate))
     }
 
     @Test func aGuessShowsItsParts() {
@@ -108,14 +108,14 @@ struct ExplanationTests {
         store(
             "/a", ["Cache-Control": "max-age=600", "Vary": "Accept, Accept-Language"], for: ["Accept-Language": "de"])
         let other = cache.explanation(for: Responses.request("/a", fields: ["Accept-Language": "en"]))
-        #expect(other.outcome == .miss(.variantNotStored))
+        #expect(other.outcome == .miss(.variantNotInCache))
         #expect(text(other, .stored).contains("differs in accept-language."))
         let same = cache.explanation(for: Responses.request("/a", fields: ["Accept-Language": "DE"]))
         #expect(same.outcome == .hit(.disk))
     }
 
     @Test(arguments: [
-        ("no-store", 200, "RFC 9111 §5.2.2.5", DiskURLCache.Reason.responseNoStore),
+        ("no-store", 200, "RFC 9111 §5.2.2.5", DiskURLCache.Reason.noStore),
         ("max-age=60, must-understand", 299, "RFC 9111 §5.2.2.3", .statusNotUnderstood),
         ("", 404, "RFC 9111 §3", .notReusable), ("", 500, "RFC 9111 §3", .statusNotCacheable),
     ])
@@ -130,7 +130,7 @@ struct ExplanationTests {
     @Test func aResponseThatIsStoredSaysForHowLong() {
         let response = Responses.http(Responses.url("/a"), fields: ["Cache-Control": "max-age=90", "ETag": "\"1\""])
         let explanation = cache.explanation(for: Responses.request("/a"), response: response)
-        #expect(explanation.outcome == .miss(.notStored))
+        #expect(explanation.outcome == .miss(.notInCache))
         #expect(explanation.notStoredReason == nil)
         #expect(text(explanation, .storing).contains("is stored."))
         #expect(text(explanation, .storing).contains("Lifetime: 90 s"))
@@ -219,7 +219,7 @@ struct ExplanationTests {
         store("/a", ["Cache-Control": "max-age=600"])
         clock.advance(by: -3_600)
         let explanation = cache.explanation(for: Responses.request("/a"))
-        #expect(explanation.outcome == .miss(.stale))
+        #expect(explanation.outcome == .expired(.stale))
         #expect(text(explanation, .freshness).contains("The clock was set back since it arrived"))
     }
 
@@ -228,8 +228,8 @@ struct ExplanationTests {
         let ruled = cache.explanation(for: Responses.request("/ruled"), response: response)
         #expect(text(ruled, .storing).contains("Lifetime: 50 s, set by the app"))
         let never = cache.explanation(for: Responses.request("/never"), response: response)
-        #expect(never.outcome == .bypass(.keptOut))
-        #expect(never.notStoredReason == .keptOut)
+        #expect(never.outcome == .bypass(.never))
+        #expect(never.notStoredReason == .never)
         #expect(text(never, .key).contains(".never"))
     }
 
@@ -254,7 +254,7 @@ struct ExplanationTests {
     @Test func whatNobodyMayLoadFails() {
         var request = Responses.request("/a")
         request.cachePolicy = .returnCacheDataDontLoad
-        #expect(cache.explanation(for: request).outcome == .notAllowed(.notStored))
+        #expect(cache.explanation(for: request).outcome == .notAllowed(.notInCache))
     }
 
     @Test func anInspectorSaysTheSameAndTouchesNothing() throws {
@@ -289,13 +289,13 @@ struct ExplanationTests {
     @Test func aVariantOfATransportIsItsOwnKey() async throws {
         try await load("/a", variant: "mine", cache)
         let request = Responses.request("/a")
-        #expect(cache.explanation(for: request).outcome == .miss(.notStored))
+        #expect(cache.explanation(for: request).outcome == .miss(.notInCache))
         let explanation = cache.explanation(for: request, variant: "mine")
         #expect(explanation.outcome == .hit(.disk))
         #expect(text(explanation, .key).contains("The variant \"mine\""))
         #expect(!text(explanation, .key).contains("key policy"))
         let inspector = try DiskURLCache.Inspector(directory: directory)
-        #expect(inspector.explanation(for: request, now: clock.now).outcome == .miss(.notStored))
+        #expect(inspector.explanation(for: request, now: clock.now).outcome == .miss(.notInCache))
         #expect(inspector.explanation(for: request, variant: "mine", now: clock.now) == explanation)
     }
 
@@ -312,7 +312,7 @@ struct ExplanationTests {
         let inspector = try DiskURLCache.Inspector(directory: folder)
         let explanation = inspector.explanation(for: request, now: clock.now)
         #expect(explanation == cache.explanation(for: request, variant: variant))
-        #expect(explanation.outcome == (isShared ? .miss(.stale) : .hit(.disk)))
+        #expect(explanation.outcome == (isShared ? .expired(.stale) : .hit(.disk)))
         #expect(text(explanation, .key).contains("The variant \"\(variant)\""))
         #expect(!text(explanation, .key).contains("key policy"))
 

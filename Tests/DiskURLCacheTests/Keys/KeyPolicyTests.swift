@@ -51,7 +51,7 @@ import Testing
 
     @Test func twoCredentialsNeverShareAKey() {
         let policies: [DiskURLCache.KeyPolicy] = [
-            .standard, .standard.includingHeaders("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },
+            .standard, .standard.includingFields("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },
         ]
         for policy in policies {
             let keys = [nil, "Bearer a", "Bearer b", ""].map { value in
@@ -100,7 +100,7 @@ import Testing
     // MARK: Recipes
 
     @Test func aSignedPostIsOneEntry() {
-        let policy = DiskURLCache.KeyPolicy.standard.includingHeaders("Sign").includingBody(ofMethods: "post")
+        let policy = DiskURLCache.KeyPolicy.standard.includingFields("Sign").includingBody(ofMethods: "post")
         func key(_ sign: String?, _ body: String) -> RequestKey? {
             policy.key(
                 for: request("http://h/api", method: "POST", headers: sign.map { ["sign": $0] } ?? [:], body: body))
@@ -114,7 +114,7 @@ import Testing
 
     /// Foundation takes no line break into a field. An HTTP client of another kind may.
     @Test func aHeaderValueCannotImitateAnother() throws {
-        let policy = DiskURLCache.KeyPolicy.standard.includingHeaders("a", "b")
+        let policy = DiskURLCache.KeyPolicy.standard.includingFields("a", "b")
         func key(_ fields: HeaderFields) throws -> RequestKey {
             var request = DiskURLCache.Request(self.request("http://h/"))
             request.headerFields = fields

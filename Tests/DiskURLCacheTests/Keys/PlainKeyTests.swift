@@ -63,7 +63,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
         switch setting {
         case "rule": configuration.rules = [DiskURLCache.Rule(for: .path("/a"), storage: .never)]
-        case "policy": configuration.keyPolicy = .standard.includingHeaders("accept")
+        case "policy": configuration.keyPolicy = .standard.includingFields("accept")
         case "shared": configuration.isShared = true
         default: break
         }

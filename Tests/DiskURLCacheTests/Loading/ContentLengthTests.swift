@@ -26,14 +26,14 @@ struct ContentLengthTests {
     static let lies = [
         Lie(name: "true", fields: [("Content-Length", "5")]),
         Lie(name: "none", fields: [], storedLength: nil),
-        Lie(name: "too short a body", fields: [("Content-Length", "10")], storedLength: nil, reason: "length"),
+        Lie(name: "too short a body", fields: [("Content-Length", "10")], storedLength: nil, reason: "wrong-length"),
         Lie(name: "too long a body", fields: [("Content-Length", "3")]),
         Lie(name: "twice, different", fields: [("Content-Length", "3"), ("Content-Length", "9")]),
         Lie(name: "twice, equal", fields: [("Content-Length", "5"), ("Content-Length", "5")]),
-        Lie(name: "twice, equal, too short a body", fields: [("Content-Length", "9, 9")], reason: "length"),
+        Lie(name: "twice, equal, too short a body", fields: [("Content-Length", "9, 9")], reason: "wrong-length"),
         Lie(name: "no number", fields: [("Content-Length", "5x")]),
         Lie(name: "negative", fields: [("Content-Length", "-5")]),
-        Lie(name: "above all numbers", fields: [("Content-Length", "99999999999999999999")], reason: "length"),
+        Lie(name: "above all numbers", fields: [("Content-Length", "99999999999999999999")], reason: "wrong-length"),
         Lie(
             name: "beside Transfer-Encoding", fields: [("Content-Length", "10"), ("Transfer-Encoding", "chunked")],
             storedLength: nil),
@@ -45,11 +45,11 @@ struct ContentLengthTests {
             storedLength: nil),
         Lie(
             name: "coded by identity, too short a body",
-            fields: [("Content-Length", "25"), ("Content-Encoding", "identity")], reason: "length"),
-        Lie(name: "204 with a body", status: 204, fields: [("Content-Length", "5")], reason: "length"),
+            fields: [("Content-Length", "25"), ("Content-Encoding", "identity")], reason: "wrong-length"),
+        Lie(name: "204 with a body", status: 204, fields: [("Content-Length", "5")], reason: "wrong-length"),
         Lie(
             name: "204 with a length", status: 204, fields: [("Content-Length", "5")], body: "", storedLength: nil),
-        Lie(name: "205 with a body", status: 205, fields: [("Content-Length", "5")], reason: "length"),
+        Lie(name: "205 with a body", status: 205, fields: [("Content-Length", "5")], reason: "wrong-length"),
     ]
 
     private struct Liar: DiskURLCache.Transport {
@@ -134,7 +134,7 @@ struct ContentLengthTests {
         let other = DiskURLCache.Request(Responses.request("/short"))
         let cut = try await cache.load(other, through: Liar(lie: short))
         #expect(try await body(cut) == "12345")
-        #expect(cut.report.notStoredReason?.code == "length")
+        #expect(cut.report.notStoredReason?.code == "wrong-length")
     }
 
     /// A real wire: chunks, and a length beside them.

@@ -77,7 +77,7 @@ import Testing
                 cache.store.memory.removeAll()
             }
             let stream = try await cache.load(request, through: Hangs())
-            #expect(stream.report.outcome == .staleHit(layer, .staleIfError))
+            #expect(stream.report.outcome == .staleHit(layer, because: .staleIfError))
         }
     }
 

@@ -67,7 +67,7 @@ import Testing
             _ = try await stream.pieces()
             let outcomes: [Way: DiskURLCache.Report.Outcome] = [
                 .hit: .hit(.memory), .revalidated: .revalidated(.memory),
-                .refreshed: .staleHit(.memory, .staleWhileRevalidate),
+                .refreshed: .staleHit(.memory, because: .staleWhileRevalidate),
             ]
             #expect(stream.report.outcome == outcomes[way])
         case .shared:

@@ -22,7 +22,7 @@ import Testing
     func anUnsafeRequestInvalidatesWhatHasItsKey(target: String) async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness {
-            $0.keyPolicy = .standard.droppingQueryItems("utm_source").includingHeaders("X-A")
+            $0.keyPolicy = .standard.droppingQueryItems("utm_source").includingFields("X-A")
         }
         #expect(try await harness.load(origin.url("/a?utm_source=x"), ["X-A": "1"]).text == "1")
         #expect(try await harness.load(origin.url(target), ["X-A": "1"]).text == "1")
@@ -67,7 +67,7 @@ import Testing
         let body = Data("x".utf8)
         #expect(
             status(try await harness.load(origin.url("/a"), method: "POST", body: body).response)
-                == "App; fwd=bypass; fwd-status=200; detail=method")
+                == "App; fwd=bypass; fwd-status=200; detail=method-not-cached")
         #expect(
             status(try await harness.load(origin.url("/never")).response)
                 == "App; fwd=bypass; fwd-status=200; detail=never")

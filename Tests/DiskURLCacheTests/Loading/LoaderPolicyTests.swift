@@ -123,7 +123,7 @@ import Testing
             #expect(answer.response.statusCode == 504)
             #expect(
                 answer.response.value(forHTTPHeaderField: "Cache-Status")
-                    == "\(name ?? "DiskURLCache"); detail=not-stored")
+                    == "\(name ?? "DiskURLCache"); detail=not-in-cache")
             request = URLRequest(url, policy: .returnCacheDataDontLoad)
             let error = await #expect(throws: URLError.self) { try await harness.cache.data(for: request) }
             #expect(error?.code == .resourceUnavailable)

@@ -149,21 +149,21 @@ import Testing
             #expect(report.method == method && report.url == origin.url(path))
             return report.outcome
         }
-        #expect(try await outcome("/a") == .miss(.notStored))
+        #expect(try await outcome("/a") == .miss(.notInCache))
         #expect(try await outcome("/a") == .hit(.memory))
         #expect(try await outcome("/a", policy: .reloadIgnoringLocalCacheData) == .miss(.cachePolicy))
         harness.cache.flush()
         harness.cache.removeAllCachedResponses(from: .memory)
         #expect(try await outcome("/a") == .hit(.disk))
-        #expect(try await outcome("/no-store") == .miss(.notStored))
-        #expect(try await outcome("/tag") == .miss(.notStored))
-        #expect(try await outcome("/swr") == .miss(.notStored))
+        #expect(try await outcome("/no-store") == .miss(.notInCache))
+        #expect(try await outcome("/tag") == .miss(.notInCache))
+        #expect(try await outcome("/swr") == .miss(.notInCache))
         harness.clock.advance(by: 10)
         #expect(try await outcome("/tag") == .revalidated(.memory))
-        #expect(try await outcome("/swr") == .staleHit(.memory, .staleWhileRevalidate))
+        #expect(try await outcome("/swr") == .staleHit(.memory, because: .staleWhileRevalidate))
         #expect(try await outcome("/fail") == .failed)
         #expect(try await outcome("/a", method: "POST") == .bypass(.methodNotCached))
-        #expect(try await outcome("/b", policy: .returnCacheDataDontLoad) == .notAllowed(.notStored))
+        #expect(try await outcome("/b", policy: .returnCacheDataDontLoad) == .notAllowed(.notInCache))
 
         let cut = try await harness.report {
             _ = await delegate.run(harness.session.dataTask(with: origin.url("/cut")))

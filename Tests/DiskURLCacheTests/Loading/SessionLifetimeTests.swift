@@ -47,7 +47,7 @@ import Testing
             let report = try await harness.report { try await harness.load(url) }
             let outcomes: [Way: DiskURLCache.Report.Outcome] = [
                 .hit: .hit(.memory), .revalidated: .revalidated(.memory),
-                .refreshed: .staleHit(.memory, .staleWhileRevalidate),
+                .refreshed: .staleHit(.memory, because: .staleWhileRevalidate),
             ]
             #expect(report.outcome == outcomes[way])
         case .redirected: try await harness.load(origin.url("/moved"))

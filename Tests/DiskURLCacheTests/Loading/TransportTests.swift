@@ -52,7 +52,7 @@ import Testing
             await exchange.piece("two")
         }
         let first = try await cache.load(request, through: transport)
-        #expect(first.report.outcome == .miss(.notStored))
+        #expect(first.report.outcome == .miss(.notInCache))
         #expect(try await first.pieces() == ["one", "two"])
         #expect(first.report.isStored == true && first.report.bytes == 6)
         let second = try await cache.load(request, through: transport)
@@ -82,7 +82,7 @@ import Testing
         let stream = try await cache.load(request, through: transport)
         #expect(stream.response === transport.heads.first)
         #expect(try await stream.pieces() == [])
-        #expect(stream.report.notStoredReason == .responseNoStore)
+        #expect(stream.report.notStoredReason == .noStore)
     }
 
     /// Fields of one name stay apart, from the network and from each layer; `Set-Cookie` is not stored.
@@ -100,7 +100,7 @@ import Testing
             let stream = try await cache.load(request, through: transport)
             #expect(try await stream.pieces() == [])
             #expect(stream.head.status == 203)
-            let outcome = layer.map { DiskURLCache.Report.Outcome.hit($0) } ?? .miss(.notStored)
+            let outcome = layer.map { DiskURLCache.Report.Outcome.hit($0) } ?? .miss(.notInCache)
             #expect(stream.report.outcome == outcome)
             func values(_ name: String) -> [String] {
                 stream.head.fields.filter { $0.name.lowercased() == name }.map(\.value)
@@ -146,7 +146,8 @@ import Testing
             if !isKnown { await exchange.piece("body") }
         }
         let steps: [(wait: TimeInterval, outcome: DiskURLCache.Report.Outcome)] = [
-            (0, .miss(.notStored)), (1_000, .revalidated(.memory)), (100, .staleHit(.memory, .staleWhileRevalidate)),
+            (0, .miss(.notInCache)), (1_000, .revalidated(.memory)),
+            (100, .staleHit(.memory, because: .staleWhileRevalidate)),
             (0, .hit(.memory)),
         ]
         for (wait, outcome) in steps {
@@ -171,7 +172,7 @@ import Testing
         isDown.set()
         clock.advance(by: 100)
         let (text, report) = try await load(request, through: transport, door)
-        #expect(text == "body" && report.outcome == .staleHit(.memory, .staleIfError))
+        #expect(text == "body" && report.outcome == .staleHit(.memory, because: .staleIfError))
         let error = await #expect(throws: URLError.self) {
             try await load(Responses.request("/other"), through: transport, door)
         }
@@ -256,7 +257,7 @@ import Testing
         isDown.set()
         clock.advance(by: 100)
         let stream = try await cache.load(request.impatient, through: transport)
-        #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
+        #expect(stream.report.outcome == .staleHit(.memory, because: .staleWhileRevalidate))
         await eventually("the end of the refresh and its cancellation") {
             !cache.loads.isRefreshing && transport.cancelled != 0
         }
@@ -361,7 +362,7 @@ import Testing
         _ = try await cache.load(post, through: transport).pieces()
         for variant in [nil, "coded"] {
             let stream = try await cache.load(request, through: transport, variant: variant)
-            #expect(stream.report.outcome == .miss(.notStored))
+            #expect(stream.report.outcome == .miss(.notInCache))
         }
     }
 

@@ -311,7 +311,7 @@ import Testing
         #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil, "not the page of A, and not the one before it")
         forgetMemory()
         #expect(await lookup(plain.dataTask(with: url), in: cache) == nil)
-        #expect(await events.notStored()?.reason == .variesByUnseenField)
+        #expect(await events.notStored()?.reason == .varyUnseen)
         // Where the request shows the fields, they tell.
         func request(_ user: String) -> URLRequest {
             Responses.request("/account", fields: ["Cookie": user, "Authorization": user, "Accept-Language": user])
@@ -370,7 +370,7 @@ import Testing
             cache.isOffline = isOffline
             _ = await lookup(plain.dataTask(with: Responses.url("/a")), in: cache)
         }
-        cache.hub.emit(.evicted(entries: 1, bytes: 0))
+        cache.hub.emit(.evicted(entries: 1, bytesOnDisk: 0))
         let all = Mutex<[DiskURLCache.Error]>([])
         _ = await events.first("the event of an eviction") { event -> Bool? in
             guard case .problem(let error) = event else { return true }
@@ -386,7 +386,7 @@ import Testing
     @Test func eventsThatASlowReaderDoesNotGetAreCounted() async {
         let hub = EventHub { _ in }
         var events = hub.stream().makeAsyncIterator()
-        for number in 0..<1_003 { hub.emit(.evicted(entries: number, bytes: 0)) }
+        for number in 0..<1_003 { hub.emit(.evicted(entries: number, bytesOnDisk: 0)) }
         #expect(hub.statistics.droppedEvents == 3)
         guard case .evicted(let oldest, _)? = await events.next() else {
             Issue.record("an event")

@@ -125,7 +125,7 @@ import Testing
             }
         }
         let cache = try makeCache([
-            Rule(for: .contentType("image/*"), lifetime: .whenMissing(7 * 24 * 3600)),
+            Rule(for: .contentType("image/*"), lifetime: .whenMissing(.days(7))),
             Rule(for: .contentType("text/css"), lifetime: .always(1_000)),
             Rule(for: .url("*/nostore"), lifetime: .always(1_000)),
         ])

@@ -273,7 +273,7 @@ final class DictionaryStorage: DiskURLCache.EntryStorage {
         var stamp = 0
         var capacity: Int
 
-        var usage: Int { entries.values.joined().reduce(0) { $0 + $1.entry.byteCount } }
+        var usage: Int { entries.values.joined().reduce(0) { $0 + $1.entry.bytesInMemory } }
     }
 
     private let state: Mutex<State>

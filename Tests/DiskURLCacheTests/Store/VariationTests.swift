@@ -203,7 +203,7 @@ import Testing
 
     /// Two users share no response, in whatever spelling; nor do two methods.
     @Test func theRestOfTheKeyCounts() async throws {
-        let site = Site { $0.keyPolicy = .standard.includingHeaders("X-User").includingBody(ofMethods: "POST") }
+        let site = Site { $0.keyPolicy = .standard.includingFields("X-User").includingBody(ofMethods: "POST") }
         func key(_ path: String, user: String?, method: String = "GET") throws -> RequestKey {
             var request = Self.request(path)
             request.setValue(user, forHTTPHeaderField: "X-User")
@@ -250,7 +250,7 @@ import Testing
         let explanation = inspector.explanation(for: Self.request("/p?a=2"), now: site.clock.now)
         #expect(explanation.outcome == .hit(.disk))
         #expect(explanation.description.contains("differs from the stored one only in what No-Vary-Search"))
-        #expect(inspector.explanation(for: Self.request("/p?c"), now: site.clock.now).outcome == .miss(.notStored))
+        #expect(inspector.explanation(for: Self.request("/p?c"), now: site.clock.now).outcome == .miss(.notInCache))
     }
 
     @Test func pinsAndWhyFindIt() async throws {

@@ -12,7 +12,7 @@ extension DiskURLCache.Answer {
         switch report.outcome {
         case .hit(let layer), .staleHit(let layer, _): .stored(layer)
         case .revalidated(let layer): .revalidated(layer)
-        case .miss, .bypass, .failed, .notAllowed: .network
+        case .expired, .miss, .bypass, .failed, .notAllowed: .network
         }
     }
 }
