@@ -39,7 +39,7 @@ extension DiskURLCache {
             for sleeper in awake { sleeper.wake.resume() }
         }
 
-        fileprivate func sleep(until date: Date) async throws {
+        fileprivate func wait(until date: Date) async throws {
             let id = UUID()
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
@@ -85,6 +85,6 @@ extension DiskURLCache.TestClock: Clock {
     /// Returns when the test has set the clock to this moment or later, at once if it was already; throws when the task
     /// is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try await sleep(until: deadline.date)
+        try await wait(until: deadline.date)
     }
 }
