@@ -113,7 +113,7 @@ import Testing
             return isOver.withLock { $0 }
         }
         #expect(try await slept.value >= .seconds(60))
-        try await clock.sleep(until: clock.now)
+        try await clock.sleep(until: clock.now, tolerance: nil)
     }
 
     @Test func aCacheForTestingOpensNoFolder() async throws {
