@@ -141,6 +141,7 @@ struct PrintingTests {
         samples["Options"] = DiskURLCache.Options(lifetime: .always(3), tags: ["a"])
         samples["Storage"] = DiskURLCache.Options.Storage.never
         samples["Lifetime"] = DiskURLCache.Options.Lifetime.always(3)
+        if #available(macOS 13, iOS 16, tvOS 16, watchOS 9, *) { samples["Instant"] = clock.now }
         samples["TimeSpan"] = DiskURLCache.TimeSpan.days(3)
         samples["Layer"] = DiskURLCache.Layer.memory
         samples["Reason"] = DiskURLCache.Reason.stale
