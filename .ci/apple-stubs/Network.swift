@@ -1,5 +1,5 @@
-// Module Network, as far as the tests use it. Facts: Apple's documentation (Swift); certain, but for which closures are @Sendable:
-// those of Xcode 16 and later.
+// Module Network, as far as the tests use it. Facts: Apple's documentation (Swift); certain, but for which closures are
+// @Sendable: those of Xcode 16 and later.
 
 import Foundation
 import Security

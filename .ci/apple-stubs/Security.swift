@@ -1,5 +1,5 @@
-// Module Security, as far as the tests use it. Facts: SecImportExport.h, SecIdentity.h, SecProtocolObject.h, SecProtocolOptions.h and
-// SecTrust.h of Apple's SDK as Swift imports them; certain.
+// Module Security, as far as the tests use it. Facts: SecImportExport.h, SecIdentity.h, SecProtocolObject.h,
+// SecProtocolOptions.h and SecTrust.h of Apple's SDK as Swift imports them; certain.
 
 import CoreFoundation
 import Foundation

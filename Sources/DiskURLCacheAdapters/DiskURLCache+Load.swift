@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// Answers a request from memory, from disk, or through an app's HTTP client. The engine, keys, rules and events
     /// are those of `data(for:session:)`; the body streams.

@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache.Request {
     /// A request for `DiskURLCache.load(_:through:variant:redirect:)`. Nil if `url` is not a URL.
     /// - Parameters:

@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// An answer whose body is read once, piece by piece as it arrives; see
     /// `DiskURLCache.load(_:through:variant:redirect:)`.

@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// An HTTP client that the cache uses instead of `URLSession`; see
     /// `DiskURLCache.load(_:through:variant:redirect:)`.

@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// A cache in memory for one test. It opens no folder, and its time is that of a clock that the test sets.
     /// - Parameters:

@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// A server inside the process, whose answers the test supplies. It answers the requests of sessions with its
     /// `configuration`, without a socket.

@@ -1,10 +1,6 @@
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache.Inspector {
     /// The variants of `CachingHTTPClient`, tried when no variant is given.
     private static let wellKnownVariants = ["coded", "own-coding"]

@@ -1,6 +1,7 @@
 // Module Darwin, further: the memory of a process, for the tests.
 //
-// Facts: xnu's sys/resource.h as Swift imports it. Certain: names and types. Of the structure only the field that is used.
+// Facts: xnu's sys/resource.h as Swift imports it. Certain: names and types. Of the structure only the field that is
+// used.
 
 public let RUSAGE_SELF: Int32 = 0
 

@@ -1,7 +1,8 @@
 // Module Darwin, further: sockets, pipes and what else the tests use of the C library.
 //
-// Facts: xnu's sys/socket.h, netinet/in.h, arpa/inet.h, sys/poll.h, unistd.h and sys/stat.h as Swift imports them. Certain: names, parameter
-// types, order of the fields. Values of constants are not all Darwin's: only types are checked.
+// Facts: xnu's sys/socket.h, netinet/in.h, arpa/inet.h, sys/poll.h, unistd.h and sys/stat.h as Swift imports them.
+// Certain: names, parameter types, order of the fields. Values of constants are not all Darwin's: only types are
+// checked.
 
 public typealias socklen_t = UInt32
 public typealias sa_family_t = UInt8

@@ -13,10 +13,6 @@ public func objc_setAssociatedObject(
     _ object: Any, _ key: UnsafeRawPointer, _ value: Any?, _ policy: objc_AssociationPolicy
 ) {}
 public func objc_getAssociatedObject(_ object: Any, _ key: UnsafeRawPointer) -> Any? { nil }
-public func objc_allocateClassPair(_ superclass: AnyClass?, _ name: UnsafePointer<CChar>, _ extraBytes: Int) -> AnyClass? {
-    nil
-}
-public func objc_registerClassPair(_ cls: AnyClass) {}
 
 // Facts: Apple's documentation of StringProtocol. Certain.
 extension StringProtocol {

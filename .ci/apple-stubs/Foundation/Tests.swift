@@ -1,7 +1,8 @@
 // Module Foundation, further: what the tests use and the library does not.
 //
-// Facts: Apple's documentation and the interface dumps that apple-check names. Simplified, so that less is proven: FileManager,
-// String and Data have these as methods of Foundation's own; here they are of the toolchain's types. `Process` is on macOS only.
+// Facts: Apple's documentation and the interface dumps that apple-check names. Simplified, so that less is proven:
+// FileManager, String and Data have these as methods of Foundation's own; here they are of the toolchain's types.
+// `Process` is on macOS only.
 
 import FoundationEssentials
 

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // Direct calls, which need no session: answered from memory, disk or network, by the engine that serves URLSession.
 
 extension DiskURLCache {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // Removals of many entries at once, and pins.
 
 extension DiskURLCache {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // How sessions find their cache.
 
 extension DiskURLCache {
@@ -32,6 +28,9 @@ extension DiskURLCache {
     }
 
     /// Makes a session that loads through this cache, by this library's loader on every platform.
+    ///
+    /// Experimental on Apple platforms, where nobody has run it: <doc:ApplePlatforms>. There the loader knows this
+    /// session by its configuration; so make each session by a call of its own, not from this one's `configuration`.
     ///
     /// The configuration is copied. Loads that the library serves use this cache instead of its `urlCache`; on Apple
     /// platforms its `urlCache` is nil, so that the system does not search a second time. The configuration's cookies,

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // How the system's loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession`
 // did not make.
 
@@ -17,7 +13,11 @@ extension DiskURLCache {
         guard let request = request(of: task, answeredBy: task.currentRequest?.url) else {
             return completionHandler(nil)
         }
-        find(request, completionHandler)
+        let span = Trace.begin("lookup")
+        find(request) { found in
+            Trace.end("lookup", span, found == nil ? "miss" : "hit")
+            completionHandler(found)
+        }
     }
 
     /// An entry for the system's loader: the object that the system itself stored, or that was accepted before, or a

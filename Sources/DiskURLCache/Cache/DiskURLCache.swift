@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// An HTTP cache in memory and on disk behind stock `URLSession`.
 ///
 /// ```swift
@@ -40,18 +36,18 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 memoryCapacity: superclassCapacity, diskCapacity: 0, diskPath: configuration.superclassDirectory.path)
         #endif
         isOpen.withLock { $0 = true }
-        if platform.attachesLoader { CachingURLProtocol.register() }
-        #if canImport(FoundationNetworking)
-            if platform.attachesLoader {
-                SharedSession.serve(self) { [weak self] configuration in
-                    let hasLoader = configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
-                    // Another cache of this library may have been first, and keeps the session.
-                    if !hasLoader || !(configuration.urlCache is DiskURLCache) { self?.attach(to: configuration) }
-                }
+        if platform.attachesLoader {
+            LoadingSystem.serveSharedSession(for: self) { [weak self] configuration in
+                let hasLoader = configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
+                // Another cache of this library may have been first, and keeps the session.
+                if !hasLoader || !(configuration.urlCache is DiskURLCache) { self?.attach(to: configuration) }
             }
-        #endif
-        appLife = AppLifeObserver(
-            relieveMemory: { [weak self] in self?.relieveMemoryPressure() }, flush: { [weak self] in self?.flush() })
+        }
+        if platform.hasAppLife {
+            appLife = AppLifeObserver(
+                relieveMemory: { [weak self] in self?.relieveMemoryPressure() },
+                flush: { [weak self] in self?.flush() })
+        }
     }
 
     /// Opens a cache with the standard configuration.
@@ -172,7 +168,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if SystemContract.concernsPart(request, status: status) {
                 core.emitNotStored(request, .partialContent)
             } else {
+                let span = Trace.begin("store")
                 core.store(cachedResponse, for: request, isByLoader: true)
+                Trace.end("store", span, "in memory")
             }
         } else if let request = dataTask.currentRequest {
             core.emitNotStored(request, .refusedOfTwoURLs)

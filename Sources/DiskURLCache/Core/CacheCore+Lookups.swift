@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // Lookups by `URLCache`'s own methods, which find stored responses whether fresh or stale.
 
 extension CacheCore {

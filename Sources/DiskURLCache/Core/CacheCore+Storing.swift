@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // Changes of the store: by loads, by the app, and by the system's loader.
 
 extension CacheCore {

@@ -1,10 +1,6 @@
 import Dispatch
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The cache itself: settings, store, loads in progress, events, clock. Loads and sessions use this class;
 /// `DiskURLCache` makes a `URLCache` of it.
 package final class CacheCore: Sendable {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// The settings of a cache. The cache keeps a copy, so changing the value later has no effect. <doc:WhichSetting>
     /// lists what they are for.
@@ -139,18 +135,16 @@ extension DiskURLCache {
         }
 
         static var cachesFolder: URL {
-            #if canImport(Darwin)
-                FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-                    ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
-            #else
-                cachesFolder(
-                    by: ProcessInfo.processInfo.environment,
-                    home: getpwuid(geteuid()).flatMap { $0.pointee.pw_dir }.map { String(cString: $0) })
-            #endif
+            guard Platform.current == .linux else {
+                let folders = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask)
+                return folders.first ?? FileManager.default.temporaryDirectory
+            }
+            let home = getpwuid(geteuid()).flatMap { $0.pointee.pw_dir }.map { String(cString: $0) }
+            return cachesFolder(by: ProcessInfo.processInfo.environment, home: home)
         }
 
-        /// The user's caches folder where the environment names it: the one that systemd gives a service, the one of
-        /// the desktop's rules, or `.cache` in the home folder.
+        /// The user's caches folder on Linux, where the environment names it: the one that systemd gives a service, the
+        /// one of the desktop's rules, or `.cache` in the home folder.
         /// - Parameter home: the user's home folder by the password database, for a process without `HOME`.
         static func cachesFolder(by environment: [String: String], home: String?) -> URL {
             // systemd gives several, separated by colons. By the rules a relative path does not count.

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// A response that is to be stored, by a load, a call of the app, the system's loader, or a POST whose answer serves a
 /// GET.
 struct EntryDraft {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// A response head that is delivered to a client. Foundation's object is made when it is first needed: on Linux it
 /// costs more than the rest of a hit, and not every client needs it.
 package final class DeliveredHead: @unchecked Sendable {

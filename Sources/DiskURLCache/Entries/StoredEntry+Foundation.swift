@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // The bridge between Foundation's response objects and the values that the layers keep.
 
 extension EntryMetadata.Response {
@@ -113,16 +109,9 @@ extension StoredEntry {
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
         let policy = metadata.placement == .memoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed
-        #if canImport(FoundationNetworking)
-            return LazyCachedURLResponse(
-                head: metadata.response, url: metadata.url, requestedURL: requestedURL, data: body, userInfo: userInfo,
-                storagePolicy: policy)
-        #else
-            let url = metadata.foundationURL ?? requestedURL
-            return CachedURLResponse(
-                response: metadata.response.urlResponse(url: url), data: body, userInfo: userInfo, storagePolicy: policy
-            )
-        #endif
+        return .make(
+            head: metadata.response, url: metadata.url, requestedURL: requestedURL, data: body, userInfo: userInfo,
+            storagePolicy: policy)
     }
 }
 

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// One stored response with its body, as the layers exchange it. Immutable: a change makes a new entry.
 package final class StoredEntry: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // What becomes of an answer, and what it says about other responses and other caches.
 
 extension Explainer {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Prints the cache's decisions about a request. It decides nothing: `KeyDecision`, `CacheDecision`, `Freshness`,
 /// `StorageVerdict` and `ErrorFallback` bring their reasons and numbers.
 package struct Explainer {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// What a cache would do with a request, and why, clause by clause. Made by
     /// ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)`` and

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// A request as plain values: everything that the cache looks at, and that a `DiskURLCache.Transport` sends.
     ///

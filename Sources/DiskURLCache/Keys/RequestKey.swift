@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The primary cache key of a request (RFC 9111 §2), made by a `DiskURLCache.KeyPolicy`. Requests with equal keys share
 /// responses.
 package struct RequestKey: Sendable, Hashable {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension URLRequest {
     /// How the response to this request is treated; wins over all rules. Nil when only rules and configuration count.
     ///

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// An answer and its source.
     public struct Answer: Sendable {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// A load that an app starts without a task: keeps the answer until it is read.
 final class DirectLoad: LoadClient {
     fileprivate struct State {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// A call of a load to its client: one head, any data, one end.
 enum LoadCall {
     case receive(DeliveredHead)

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // A load's request to the network: alone or shared with other loads, and paused for a slow reader.
 
 extension LoadDriver {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // Changes of the store by a load: the body while it arrives, the answer once it is whole, and changes to stored
 // responses.
 
@@ -148,13 +144,8 @@ extension LoadDriver {
         _ response: StoredResponse, for request: DiskURLCache.Request, read: (@Sendable () -> Data)?
     ) -> CachedURLResponse {
         let url = request.foundationURL ?? DiskURLCache.Request.noURL
-        #if canImport(FoundationNetworking)
-            return LazyCachedURLResponse(
-                head: .http(response), url: nil, requestedURL: url, data: Data(), later: read, userInfo: nil,
-                storagePolicy: .allowed)
-        #else
-            return CachedURLResponse(
-                response: .http(url: url, status: response.status, fields: response.fields), data: read?() ?? Data())
-        #endif
+        return .make(
+            head: .http(response), url: nil, requestedURL: url, data: Data(), later: read, userInfo: nil,
+            storagePolicy: .allowed)
     }
 }

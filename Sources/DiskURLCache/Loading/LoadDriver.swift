@@ -42,6 +42,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     let state: Mutex<State>
     /// The key of the refreshed response, for a refresh in the background.
     private let refreshKey: RequestKey?
+    private let span = Trace.begin("load")
 
     init(
         cache: CacheCore, request: ResolvedRequest, transport: any LoadTransport, client: (any LoadClient)?,
@@ -263,6 +264,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         body?.discard()
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
+        Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
         guard client != nil else { return report }
         if let used { cache.addTags(to: used.metadata, of: hop) }
         report.end(at: cache.now, error: error, in: cache)

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// One load as a value: events in, actions out, no I/O.
 ///
 /// A load looks up its key, decides (`CacheDecision`), perhaps sends a request, decides again (`ResponseDecision`), and

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The network for a load: it sends a request, and receives a head, the pieces of a body and an end.
 ///
 /// `URLSession` is one implementation (`SessionLink`), an app's `DiskURLCache.Transport` another (`OpenTransport`).

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension RequestKey: MemoryKey {}
 
 /// The variants of a key in memory.

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The delegate method that answers a challenge in the loader's session: the one that the system would call if the
 /// app's own session were loading (Apple, "Handling an Authentication Challenge").
 enum ChallengeRoute: Equatable {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The one way to a protocol's client: in order, on the queue that Foundation expects, and never after the end.
 ///
 /// Foundation on Linux crashes at a call to the client of a stopped task, so every call first checks the

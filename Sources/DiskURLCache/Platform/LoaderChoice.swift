@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The loads that the library's loader serves in a session made for it, and the requests that it sends, on Apple
 /// platforms. The system serves all other loads.
 enum LoaderChoice {

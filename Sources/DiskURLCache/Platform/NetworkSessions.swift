@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The network part of loads: one inner session for each outer session, with the outer one's configuration (timeouts,
 /// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without the library's
 /// loader and without a cache. The outer session's additions to requests are part of them already, see `SessionLink`.
@@ -49,7 +45,7 @@ final class NetworkSessions: Sendable {
         let (inner, abandoned) = sessions.withLock { sessions -> (Inner, [URLSession]) in
             let id = ObjectIdentifier(outer)
             if let inner = sessions[id], inner.outer === outer { return (inner, []) }
-            // On Linux an outer session that was released leaves its inner one behind.
+            // An outer session that was released leaves its inner one behind, until the next one is made.
             let abandoned = sessions.filter { $0.value.outer == nil }
             for key in abandoned.keys { sessions[key] = nil }
             let inner = Self.makeInner(for: outer)
@@ -74,7 +70,6 @@ final class NetworkSessions: Sendable {
         queue.maxConcurrentOperationCount = 1
         queue.qualityOfService = .userInitiated
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
-        LoadingSystem.end(session, with: outer)
         return Inner(outer: outer, session: session, delegate: delegate)
     }
 

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The sessions that were made for the loader on Apple platforms. Each has its own protocol class.
 ///
 /// Apple's system gives a protocol its task but not its session. Only by its class can a protocol know its session on

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The session of a task and its settings: on Linux read from the task, see `TaskSession`; on Apple platforms known by
 /// the class of the task's protocol, see `SessionClasses`.
 struct SessionLink: Sendable {

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Passes a response that was read from disk through the superclass. Several reports say that Apple's loader ignores
 /// responses that a subclass made, and accepts those from the superclass's memory.
 ///

@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Rules for the system's own loader, which calls the cache as `URLCache` documents. That loader judges freshness
 /// itself, so it gets stored responses whether fresh or stale. These are the few cases in which only a miss is safe.
 enum SystemContract {

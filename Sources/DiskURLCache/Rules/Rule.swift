@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension DiskURLCache {
     /// Options for all requests or responses that match. ``Options`` says which setting wins if several apply.
     ///

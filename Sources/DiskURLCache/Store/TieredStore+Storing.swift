@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// A body that has arrived whole.
 package enum ArrivedBody: Sendable {
     case memory(Data)

@@ -7,13 +7,35 @@ import Foundation
 struct FolderPreparation: Sendable {
     /// Returns the class of a file or folder, nil if it is unknown. The closure itself is nil on macOS, which has no
     /// protection classes.
-    var protection: (@Sendable (_ path: String) -> FileProtectionType?)?
+    var protection: (@Sendable (_ path: String) -> FileProtectionType?)? = { path in
+        (try? FileManager.default.attributesOfItem(atPath: path)[.protectionKey]) as? FileProtectionType
+    }
     /// Returns false if the class could not be changed, for example since the file cannot be opened while the device is
     /// locked.
-    var setProtection: @Sendable (_ path: String, FileProtectionType) -> Bool
+    var setProtection: @Sendable (_ path: String, FileProtectionType) -> Bool = { path, wanted in
+        let set: ()? = try? FileManager.default.setAttributes([.protectionKey: wanted], ofItemAtPath: path)
+        // A file that was removed meanwhile needs no class.
+        return set != nil || !FileManager.default.fileExists(atPath: path)
+    }
     /// The names in a folder.
-    var names: @Sendable (_ path: String) -> [String]
-    var excludeFromBackup: @Sendable (_ path: String) -> Void
+    var names: @Sendable (_ path: String) -> [String] = { path in
+        (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    }
+    var excludeFromBackup: @Sendable (_ path: String) -> Void = { path in
+        var values = URLResourceValues()
+        values.isExcludedFromBackup = true
+        var url = URL(fileURLWithPath: path, isDirectory: true)
+        try? url.setResourceValues(values)
+    }
+
+    /// Nil on Linux, which has no protection classes and no backups that would ask.
+    static var current: FolderPreparation? {
+        switch Platform.current {
+        case .linux: nil
+        case .macOS: FolderPreparation(protection: nil)
+        default: FolderPreparation()
+        }
+    }
 
     /// - Parameters:
     ///   - folders: the directory, then folders in it that hold files.

@@ -15,8 +15,12 @@ struct Platform: Sendable, Equatable {
     /// system kills a suspended app that holds a lock on a file of a shared container (0xdead10cc). False: the lock is
     /// held while the cache is open.
     var locksOnlyInPasses = true
+    /// Whether the system tells an app by notifications that memory runs short, and where the app is in its life. False
+    /// on Linux.
+    var hasAppLife = true
 
-    static let linux = Platform(loadsBySystem: false, superclassLimit: 0, locksOnlyInPasses: false)
+    static let linux = Platform(
+        loadsBySystem: false, superclassLimit: 0, locksOnlyInPasses: false, hasAppLife: false)
     static let macOS = Platform(locksOnlyInPasses: false)
     /// iOS, Mac Catalyst, tvOS and visionOS.
     static let iOS = Platform()

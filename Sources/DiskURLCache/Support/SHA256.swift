@@ -1,10 +1,5 @@
-#if canImport(CryptoKit)
-    import CryptoKit
-#endif
-
-/// SHA-256 (FIPS 180-4) of keys: the same digest on every platform.
-///
-/// CryptoKit computes it on Apple platforms; Linux and Android have none, so plain Swift does.
+/// SHA-256 (FIPS 180-4) of keys, in plain Swift: the same code on every platform, since a folder is read on each. Texts
+/// are some hundred bytes long.
 enum SHA256Digest {
     static func digest(of string: String) -> KeyDigest {
         var string = string
@@ -12,15 +7,6 @@ enum SHA256Digest {
     }
 
     static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
-        #if canImport(CryptoKit)
-            return CryptoKit.SHA256.hash(data: bytes).withUnsafeBytes { KeyDigest(bytes: $0) }
-        #else
-            return plainDigest(of: bytes)
-        #endif
-    }
-
-    /// The plain Swift form; compiled everywhere, so that a test can compare both.
-    static func plainDigest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
         var state = initialState
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
             let wholeBlocks = bytes.count / 64

@@ -513,6 +513,9 @@
                 madeSession.finishTasksAndInvalidate()
             }
             await eventually("the release of session and cache") { session == nil && cache == nil }
+            // The next session ends what the first one left behind.
+            let next = self.cache("next").makeSession(configuration: .ephemeral.patient)
+            _ = try await text(origin.url("/a"), next)
             #expect(NetworkSessions.shared.sessions.withLock { $0.values.allSatisfy { $0.outer != nil } })
         }
 

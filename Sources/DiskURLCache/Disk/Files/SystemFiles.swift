@@ -120,7 +120,7 @@ package struct SystemFiles: FileSystem {
     }
 
     package func lockProcess(_ file: Int32) throws(Errno) -> Bool {
-        var request = Self.lockRequest
+        var request = flock()
         request.l_type = Int16(F_WRLCK)
         request.l_whence = Int16(SEEK_SET)
         if fcntl(file, F_SETLK, &request) == 0 { return true }

@@ -19,8 +19,9 @@
         /// class that was made at run time.
         var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
 
-        /// Only sessions that were made for the loader have it.
-        static func register() {}
+        /// One line, however many loads there are.
+        private static let noteOfUnknownSession: Void =
+            SystemLog.warn("the system loads without the cache: makeSession did not make the session of a load.")
 
         /// A load without a task has no session that could be known.
         override class func canInit(with request: URLRequest) -> Bool { false }
@@ -28,7 +29,7 @@
         /// The system loads the tasks that are not cached, in their own session and with its delegate.
         override class func canInit(with task: URLSessionTask) -> Bool {
             guard let link = SessionLink(task, loader: self) else {
-                SystemLog.warn("a load is not cached: its session was not made by makeSession.")
+                _ = noteOfUnknownSession
                 return false
             }
             guard let request = task.currentRequest else { return false }

@@ -8,9 +8,16 @@
     enum LoadingSystem {
         static func setPriority(_ priority: Float, of task: URLSessionTask) { task.priority = priority }
 
-        /// Ends an inner session when its outer one is released.
-        static func end(_ inner: URLSession, with outer: URLSession) {
-            outer.hold(SessionEnd(of: inner), for: NetworkSessions.shared)
+        /// The system's loader serves it.
+        static func serveSharedSession(for _: URLCache, attach _: @escaping @Sendable (URLSessionConfiguration) -> Void)
+        {}
+
+        /// Calls a function when memory runs short, until the source is cancelled.
+        static func memoryPressure(_ relieve: @escaping @Sendable () -> Void) -> (any DispatchSourceProtocol)? {
+            let source = DispatchSource.makeMemoryPressureSource(eventMask: [.warning, .critical], queue: .global())
+            source.setEventHandler(handler: relieve)
+            source.activate()
+            return source
         }
 
         static func cancel(_ task: URLSessionTask) { task.cancel() }
@@ -29,36 +36,15 @@
                 configuration.protocolClasses = [loader] + (configuration.protocolClasses ?? [])
                 return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
             }
-            session.hold(cache, for: SessionClasses.shared)
+            // The session keeps the cache for as long as it exists.
+            objc_setAssociatedObject(session, SessionClasses.shared.address, cache, .OBJC_ASSOCIATION_RETAIN)
             return session
         }
     }
 
-    extension URLSession {
-        /// Keeps an object for as long as this session exists.
-        fileprivate func hold(_ object: AnyObject, for owner: AnyObject) {
-            objc_setAssociatedObject(self, Unmanaged.passUnretained(owner).toOpaque(), object, .OBJC_ASSOCIATION_RETAIN)
-        }
-
-        fileprivate func held(for owner: AnyObject) -> Any? {
-            objc_getAssociatedObject(self, Unmanaged.passUnretained(owner).toOpaque())
-        }
-    }
-
-    /// Ends an inner session, and forgets it, when its outer session, which holds this object, is released.
-    private final class SessionEnd: Sendable {
-        private let session: URLSession
-
-        init(of session: URLSession) {
-            self.session = session
-        }
-
-        deinit {
-            NetworkSessions.shared.sessions.withLock { sessions in
-                sessions = sessions.filter { $0.value.session !== session }
-            }
-            session.finishTasksAndInvalidate()
-        }
+    extension SessionClasses {
+        /// By which an object that a session keeps is found.
+        fileprivate var address: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
     }
 
     extension SessionLink {
@@ -69,7 +55,9 @@
             self.init(session: session, task: task)
         }
 
-        var cache: CacheCore? { (session.held(for: SessionClasses.shared) as? any CacheShell)?.core }
+        var cache: CacheCore? {
+            (objc_getAssociatedObject(session, SessionClasses.shared.address) as? any CacheShell)?.core
+        }
 
         /// The system's lookup tells the protocol nothing.
         var known: CachedURLResponse? { nil }
@@ -87,17 +75,12 @@
         var priority: Float { task.priority }
     }
 
-    /// The thread that called `startLoading`.
+    /// The thread that called `startLoading`, by its run loop.
     ///
     /// `@unchecked Sendable`: constant, and the two functions used may be called from any thread.
-    private final class ClientThread: ClientQueue, @unchecked Sendable {
-        private let loop: CFRunLoop?
-        private let modes: CFArray
-
-        private init(_ loop: CFRunLoop?, _ modes: [String]) {
-            self.loop = loop
-            self.modes = modes as CFArray
-        }
+    private struct ClientThread: ClientQueue, @unchecked Sendable {
+        let loop: CFRunLoop?
+        let modes: CFArray
 
         /// The queue for a client whose protocol starts now, on the calling thread.
         static func current() -> any ClientQueue {
@@ -105,7 +88,7 @@
             let running = CFRunLoopCopyCurrentMode(loop)?.rawValue as String?
             let modes = ClientModes.modes(running: running, common: CFRunLoopMode.defaultMode.rawValue as String)
             guard let modes else { return DispatchQueue(label: "DiskURLCache.client", qos: .userInitiated) }
-            return ClientThread(loop, modes)
+            return ClientThread(loop: loop, modes: modes as CFArray)
         }
 
         func enqueue(_ work: @escaping @Sendable () -> Void) {
@@ -169,19 +152,18 @@
                 }
                 completionHandler($0, $1)
             }
-            let (outer, outerTask) = (exchange.session, exchange.task)
-            let ofTask = outerTask?.delegate
-            let ofSession = outer.delegate
-            outer.delegateQueue.addOperation {
+            let (session, task) = (exchange.session, exchange.task)
+            session.delegateQueue.addOperation {
+                let ofTask = task?.delegate
+                let ofSession = session.delegate
                 let route = ChallengeRoute(subject, .init(ofTask, ofSession))
-                switch (route, outerTask) {
+                let asked = route == .task ? ofTask : ofSession as? any URLSessionTaskDelegate
+                switch (route, task) {
                 case (.session, _):
-                    ofSession?.urlSession?(outer, didReceive: challenge, completionHandler: answer)
-                case (.task, let outerTask?):
-                    ofTask?.urlSession?(outer, task: outerTask, didReceive: challenge, completionHandler: answer)
-                case (.sessionForTask, let outerTask?):
-                    (ofSession as? any URLSessionTaskDelegate)?.urlSession?(
-                        outer, task: outerTask, didReceive: challenge, completionHandler: answer)
+                    ofSession?.urlSession?(session, didReceive: challenge, completionHandler: answer)
+                case (.task, let task?), (.sessionForTask, let task?):
+                    asked?.urlSession?(session, task: task, didReceive: challenge, completionHandler: answer)
+                // A load without a task has no delegate that could be asked about one.
                 default: answer(.performDefaultHandling, nil)
                 }
             }
@@ -190,10 +172,11 @@
 
     extension ChallengeRoute.Methods {
         fileprivate init(_ ofTask: (any URLSessionTaskDelegate)?, _ ofSession: (any URLSessionDelegate)?) {
-            session = ofSession?.urlSession(_:didReceive:completionHandler:) != nil
-            task = ofTask?.urlSession(_:task:didReceive:completionHandler:) != nil
-            let other = ofSession as? any URLSessionTaskDelegate
-            sessionForTask = other?.urlSession(_:task:didReceive:completionHandler:) != nil
+            let otherOfSession = ofSession as? any URLSessionTaskDelegate
+            self.init(
+                session: ofSession?.urlSession(_:didReceive:completionHandler:) != nil,
+                task: ofTask?.urlSession(_:task:didReceive:completionHandler:) != nil,
+                sessionForTask: otherOfSession?.urlSession(_:task:didReceive:completionHandler:) != nil)
         }
     }
 #endif

@@ -36,35 +36,68 @@
         }
     }
 
-    extension SystemFiles {
-        static var lockRequest: flock { flock(l_start: 0, l_len: 0, l_pid: 0, l_type: 0, l_whence: 0) }
+    extension CheckTime {
+        /// A time that threads read and move. Atomics need iOS 18 and macOS 15.
+        struct SharedTime: ~Copyable, Sendable {
+            private let time = Mutex<UInt64>(0, isContended: true)
+
+            /// Moves it to a later time, if it was reached; true for the one thread that did so.
+            func moves(to later: UInt64, ifReachedAt now: UInt64) -> Bool {
+                time.withLock { time in
+                    guard now >= time else { return false }
+                    time = later
+                    return true
+                }
+            }
+
+            func set(_ new: UInt64) { time.withLock { $0 = new } }
+        }
     }
 
     extension stat {
         var modificationTime: timespec { st_mtimespec }
     }
 
-    extension FolderPreparation {
-        static var current: FolderPreparation? {
-            var preparation = FolderPreparation(
-                protection: { path in
-                    let value = try? FileManager.default.attributesOfItem(atPath: path)[.protectionKey]
-                    return value as? FileProtectionType
-                },
-                setProtection: { path, wanted in
-                    let set: ()? = try? FileManager.default.setAttributes([.protectionKey: wanted], ofItemAtPath: path)
-                    // A file that was removed meanwhile needs no class.
-                    return set != nil || !FileManager.default.fileExists(atPath: path)
-                },
-                names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },
-                excludeFromBackup: { path in
-                    var values = URLResourceValues()
-                    values.isExcludedFromBackup = true
-                    var url = URL(fileURLWithPath: path, isDirectory: true)
-                    try? url.setResourceValues(values)
-                })
-            if Platform.current == .macOS { preparation.protection = nil }
-            return preparation
+    extension ExpiringTime {
+        static let shared = ExpiringTime { handler in
+            // A Mac suspends no process, and lacks the function.
+            #if os(macOS)
+                DispatchQueue.global(qos: .utility).async { handler(false) }
+            #else
+                ProcessInfo.processInfo.performExpiringActivity(withReason: "DiskURLCache", using: handler)
+            #endif
+        }
+    }
+
+    extension CachedURLResponse {
+        /// Complete, since the system may read an object without calling the accessors of a Swift subclass.
+        static func make(
+            head: EntryMetadata.Response, url text: String?, requestedURL: URL, data: Data,
+            later body: (@Sendable () -> Data)? = nil, userInfo: [AnyHashable: Any]?,
+            storagePolicy: URLCache.StoragePolicy
+        ) -> CachedURLResponse {
+            let url = text.flatMap { URL(string: $0) } ?? requestedURL
+            return CachedURLResponse(
+                response: head.urlResponse(url: url), data: body?() ?? data, userInfo: userInfo,
+                storagePolicy: storagePolicy)
+        }
+    }
+
+    extension Trace {
+        typealias Span = OSSignpostIntervalState?
+
+        private static let logger = Logger(subsystem: "DiskURLCache", category: "Loads")
+        private static let signposter = OSSignposter(logger: logger)
+
+        /// Nil, and so nothing to pay, if no instrument records.
+        static func begin(_ name: StaticString) -> Span {
+            guard signposter.isEnabled else { return nil }
+            return signposter.beginInterval(name, id: signposter.makeSignpostID())
+        }
+
+        static func end(_ name: StaticString, _ span: Span, _ outcome: @autoclosure @escaping () -> String) {
+            if let span { signposter.endInterval(name, span, "\(outcome(), privacy: .public)") }
+            logger.debug("\(name): \(outcome(), privacy: .public)")
         }
     }
 
@@ -78,11 +111,8 @@
             get { URLProtocol.property(forKey: Self.propertyName, in: self) as? String }
             set {
                 guard let request = (self as NSURLRequest).mutableCopy() as? NSMutableURLRequest else { return }
-                if let newValue {
-                    URLProtocol.setProperty(newValue, forKey: Self.propertyName, in: request)
-                } else {
-                    URLProtocol.removeProperty(forKey: Self.propertyName, in: request)
-                }
+                URLProtocol.removeProperty(forKey: Self.propertyName, in: request)
+                if let newValue { URLProtocol.setProperty(newValue, forKey: Self.propertyName, in: request) }
                 self = request as URLRequest
             }
         }

@@ -1,6 +1,5 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
 
     /// The protocol class of the loader: it passes the system's callbacks on to a `LoadDriver` or a `PassThrough`.
     ///

@@ -1,6 +1,5 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
 
     // What loads do by Foundation on Linux. `Apple/LoadingSystem+Apple.swift` has the same names for Apple's system.
 
@@ -8,8 +7,16 @@
         /// Foundation does not use the priority, and crashes when it is read on the queue that calls protocols.
         static func setPriority(_ priority: Float, of task: URLSessionTask) {}
 
-        /// The inner session of a released session is ended when the next inner session is made.
-        static func end(_ inner: URLSession, with outer: URLSession) {}
+        /// Makes `URLSession.shared` use the loader: see `SharedSession`.
+        static func serveSharedSession(
+            for cache: URLCache, attach: @escaping @Sendable (URLSessionConfiguration) -> Void
+        ) {
+            CachingURLProtocol.register()
+            SharedSession.serve(cache, attach: attach)
+        }
+
+        /// The system tells no program that memory runs short.
+        static func memoryPressure(_ relieve: @escaping @Sendable () -> Void) -> (any DispatchSourceProtocol)? { nil }
 
         /// Returns when Foundation has taken note of the cancellation. From Swift 6.4 on, `cancel()` returns before
         /// that; `resume()`, which has no effect on a task that is cancelled or has ended, waits for it.

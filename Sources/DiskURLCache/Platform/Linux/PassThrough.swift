@@ -1,6 +1,5 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
 
     /// A load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for uploads,
     /// downloads, streamed bodies and all other tasks that are not cached. This class only looks at the answer: if an

@@ -1,6 +1,5 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
 
     /// `URLSession.shared` for a cache that became `URLCache.shared` only after that session was used: Foundation reads
     /// both the protocol classes and the cache of this session once, at its first use, so it would never ask the

@@ -1,6 +1,5 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
 
     /// What a cache returns for the lookup that Foundation makes before each load. It is not a response: it passes what
     /// was read from the task on to the task's protocol, which need not read it again.

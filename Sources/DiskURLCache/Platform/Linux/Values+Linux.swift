@@ -1,6 +1,6 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
+    import Synchronization
 
     // What values are on Linux. `Apple/Values+Apple.swift` has the same names for Apple's system.
 
@@ -31,17 +31,26 @@
         }
     }
 
-    extension SystemFiles {
-        static var lockRequest: flock { flock() }
+    extension CheckTime {
+        /// A time that threads read and move without a lock.
+        struct SharedTime: ~Copyable, Sendable {
+            private let time = Atomic<UInt64>(0)
+
+            /// Moves it to a later time, if it was reached; true for the one thread that did so.
+            @inline(__always)
+            func moves(to later: UInt64, ifReachedAt now: UInt64) -> Bool {
+                let reached = time.load(ordering: .relaxed)
+                guard now >= reached else { return false }
+                return time.compareExchange(expected: reached, desired: later, ordering: .acquiringAndReleasing)
+                    .exchanged
+            }
+
+            func set(_ new: UInt64) { time.store(new, ordering: .releasing) }
+        }
     }
 
     extension stat {
         var modificationTime: timespec { st_mtim }
-    }
-
-    extension FolderPreparation {
-        /// There are no protection classes and no backups that would ask.
-        static var current: FolderPreparation? { nil }
     }
 
     extension ExpiringTime {
@@ -49,9 +58,26 @@
         static let shared = ExpiringTime { handler in DispatchQueue.global(qos: .utility).async { handler(false) } }
     }
 
-    /// A program on Linux is not told about its life.
-    struct AppLifeObserver {
-        init(relieveMemory: @escaping @Sendable () -> Void, flush: @escaping @Sendable () -> Void) {}
+    extension CachedURLResponse {
+        /// See `LazyCachedURLResponse`.
+        static func make(
+            head: EntryMetadata.Response, url text: String?, requestedURL: URL, data: Data,
+            later body: (@Sendable () -> Data)? = nil, userInfo: [AnyHashable: Any]?,
+            storagePolicy: URLCache.StoragePolicy
+        ) -> CachedURLResponse {
+            LazyCachedURLResponse(
+                head: head, url: text, requestedURL: requestedURL, data: data, later: body, userInfo: userInfo,
+                storagePolicy: storagePolicy)
+        }
+    }
+
+    extension Trace {
+        typealias Span = Void
+
+        @inline(__always)
+        static func begin(_ name: StaticString) {}
+        @inline(__always)
+        static func end(_ name: StaticString, _ span: Span, _ outcome: @autoclosure () -> String) {}
     }
 
     /// Foundation loses the properties of a request, so options are in `mainDocumentURL`, which it does not use for

@@ -1,6 +1,5 @@
 #if canImport(FoundationNetworking)
     import Foundation
-    import FoundationNetworking
 
     /// A cached response that builds its `HTTPURLResponse` when it is first needed: that costs more than reading a
     /// small record, and many callers want only the body. A body in a file is read when it is needed, too. It equals a
