@@ -13,7 +13,7 @@ extension DiskURLCache {
         guard let request = request(of: task, answeredBy: task.currentRequest?.url) else {
             return completionHandler(nil)
         }
-        let span = Trace.begin("lookup")
+        let span: Trace.Span = Trace.begin("lookup")
         find(request) { found in
             Trace.end("lookup", span, found == nil ? "miss" : "hit")
             completionHandler(found)

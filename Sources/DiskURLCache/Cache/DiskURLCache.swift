@@ -168,7 +168,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if SystemContract.concernsPart(request, status: status) {
                 core.emitNotStored(request, .partialContent)
             } else {
-                let span = Trace.begin("store")
+                let span: Trace.Span = Trace.begin("store")
                 core.store(cachedResponse, for: request, isByLoader: true)
                 Trace.end("store", span, "in memory")
             }

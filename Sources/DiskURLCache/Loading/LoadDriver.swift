@@ -42,7 +42,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     let state: Mutex<State>
     /// The key of the refreshed response, for a refresh in the background.
     private let refreshKey: RequestKey?
-    private let span = Trace.begin("load")
+    private let span: Trace.Span = Trace.begin("load")
 
     init(
         cache: CacheCore, request: ResolvedRequest, transport: any LoadTransport, client: (any LoadClient)?,
