@@ -86,8 +86,15 @@ private func makeCache(memory: Int = 64 << 20) -> DiskURLCache {
     }
 }
 
-/// What is counted of an operation that the first thread does alone: `.ci/check-counts` knows this name. A flush before
-/// it runs a part of a pass on this thread, or none.
+/// Calls what is counted of an operation that the first thread does alone, between two system calls that
+/// `.ci/check-counts` looks for. A flush before it may run a part of a pass on this thread, or none.
+private func measure(_ operations: () -> Void) {
+    access("counted", F_OK)
+    counted(operations)
+    access("counted", F_OK)
+}
+
+/// `.ci/check-counts` counts the instructions of the function with this name.
 @inline(never) private func counted(_ operations: () -> Void) { operations() }
 
 private func filled(_ cache: DiskURLCache, _ count: Int = entries) -> [URLRequest] {
@@ -127,7 +134,7 @@ private let operations: [String: (Int) -> Void] = [
     "memory-hit": { count in
         let cache = makeCache()
         let requests = filled(cache)
-        counted {
+        measure {
             for number in 0..<count where cache.cachedResponse(for: requests[number % entries]) == nil {
                 fail("no hit")
             }
@@ -137,14 +144,14 @@ private let operations: [String: (Int) -> Void] = [
         let cache = makeCache()
         _ = filled(cache)
         let absent = (entries..<2 * entries).map(Content.request)
-        counted {
+        measure {
             for number in 0..<count where cache.cachedResponse(for: absent[number % entries]) != nil { fail("a hit") }
         }
     },
     "disk-hit": { count in
         let cache = makeCache(memory: 0)
         let requests = filled(cache)
-        counted {
+        measure {
             for number in 0..<count where cache.cachedResponse(for: requests[number % entries])?.data.count != size {
                 fail("no hit")
             }
@@ -155,7 +162,7 @@ private let operations: [String: (Int) -> Void] = [
         _ = filled(cache)
         let response = Content.cached(Content.request(0))
         let requests = (0..<mostOperations).map { Content.request(entries + $0) }
-        counted {
+        measure {
             for request in requests.prefix(count) { cache.storeCachedResponse(response, for: request) }
         }
     },
@@ -164,14 +171,14 @@ private let operations: [String: (Int) -> Void] = [
         let requests = filled(cache)
         let response = Content.cached(requests[0], .allowedInMemoryOnly)
         let others = (0..<mostOperations).map { Content.request(entries + $0) }
-        counted {
+        measure {
             for request in others.prefix(count) { cache.storeCachedResponse(response, for: request) }
         }
     },
     "remove": { count in
         let cache = makeCache()
         let requests = filled(cache, mostOperations)
-        counted {
+        measure {
             for request in requests.prefix(count) { cache.removeCachedResponse(for: request) }
         }
     },
