@@ -244,7 +244,8 @@ extension DiskStore {
         let hash = UInt32(truncatingIfNeeded: variant)
         // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
         // never written to disk.
-        guard catalog.exactRows(of: name)?.contains(where: { $0.varyHash == hash }) != false else { return }
+        let isThere = withIO { records.rows(of: name, &$0.events).contains { $0.varyHash == hash } }
+        guard isThere else { return }
         announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
     }
 

@@ -223,6 +223,43 @@ import Testing
         #expect(try await session.load(origin.url("/away")).text == "none")
     }
 
+    /// What names the first origin, or is meant for it, is not sent to another one, whoever follows the redirect.
+    @Test(arguments: ["session", "direct", "transport"], [false, true])
+    func anotherOriginIsNotToldOfTheFirst(door: String, fromStore: Bool) async throws {
+        let names = ["Authorization", "Cookie", "Host", "Origin", "Proxy-Authorization"]
+        let target = try OriginServer { request in
+            .ok(names.map { "\($0): \(request.fields[$0] ?? "-")" }.joined(separator: ", "))
+        }
+        let origin = try OriginServer { _ in
+            .status(301, "", ["Location": target.url("/t").absoluteString, "Cache-Control": "max-age=60"])
+        }
+        let transport = ClosureTransport { request, exchange in
+            guard request.url?.path == "/t" else {
+                return exchange.head(301, ["Location": target.url("/t").absoluteString, "Cache-Control": "max-age=60"])
+            }
+            exchange.head(200)
+            let fields = names.map { "\($0): \(request.value(forHTTPHeaderField: $0) ?? "-")" }
+            await exchange.piece(fields.joined(separator: ", "))
+        }
+        let harness = try LoadingHarness()
+        var request = URLRequest(origin.url("/away"))
+        for name in names { request.setValue("first.example", forHTTPHeaderField: name) }
+        func load() async throws -> String {
+            switch door {
+            case "session": return try await LoadingHarness.load(request, in: harness.session).text
+            case "direct": return String(decoding: try await harness.cache.data(for: request).data, as: UTF8.self)
+            default:
+                let stream = try await harness.cache.load(request, through: transport)
+                return try await stream.pieces().joined()
+            }
+        }
+        if fromStore { _ = try await load() }
+        // A transport is given no name, and sends that of the URL.
+        let host = try door == "transport" ? "-" : "127.0.0.1:\(#require(target.url("/").port))"
+        #expect(try await load() == "Authorization: -, Cookie: -, Host: \(host), Origin: -, Proxy-Authorization: -")
+        if fromStore { #expect(origin.requests.count + transport.requests.count { $0.url?.path == "/away" } == 1) }
+    }
+
     @Test func aCookieSetByTheRedirectIsSentToTheTarget() async throws {
         let origin = try OriginServer { request in
             request.path == "/a"

@@ -110,6 +110,21 @@
             #expect(body(in: owner) == "b" && body(in: open()) == "b")
         }
 
+        /// What is in memory only leaves no trace in the file that the caches share, not even a hash of its URL.
+        @Test func aGuestTellsNothingOfWhatIsInMemoryOnly() throws {
+            let owner = open()
+            owner.flush()
+            let guest = open()
+            put("a", in: guest)
+            let before = FileManager.default.contents(atPath: changes)
+            put("b", Self.other, in: guest, memoryOnly: true)
+            #expect(found(Self.other, in: guest) == "b")
+            #expect(before != nil && FileManager.default.contents(atPath: changes) == before)
+            // One that replaces a record is told.
+            put("c", in: guest, memoryOnly: true)
+            #expect(body(in: owner) == nil && found(in: guest) == "c")
+        }
+
         /// An unsafe request costs what it removes, in a guest as in the owner.
         @Test func aGuestListsTheFolderOnceForUnsafeRequests() throws {
             let owner = open()
