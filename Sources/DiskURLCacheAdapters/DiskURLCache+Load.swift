@@ -3,7 +3,7 @@ import Foundation
 
 extension DiskURLCache {
     /// Answers a request from memory, from disk, or through an app's HTTP client. The engine, keys, rules and events
-    /// are those of `data(for:session:)`; the body streams.
+    /// are those of `data(for:fallback:session:)`; the body streams.
     ///
     /// Equal loads at the same time share one request, whatever their transports are. A load does not wait for another
     /// one whose body has made no progress for `timeoutInterval` seconds. Returns when the head is known.

@@ -12,6 +12,9 @@ struct RulesFile: Decodable {
     private var lifetimeWhenMissing: DiskURLCache.TimeSpan?
     private var staleWhileRevalidate: DiskURLCache.TimeSpan?
     private var staleIfError: DiskURLCache.TimeSpan?
+    private var fallback: DiskURLCache.Options.Fallback?
+    private var minimumInterval: DiskURLCache.TimeSpan?
+    private var errorLifetime: DiskURLCache.TimeSpan?
     private var minimumDiskLifetime: DiskURLCache.TimeSpan?
     private var tags: Set<String>?
     private var isPinned: Bool?
@@ -36,7 +39,7 @@ struct RulesFile: Decodable {
 
     private static let names: Set<String> = [
         "url", "path", "host", "contentType", "storage", "lifetime", "lifetimeWhenMissing", "staleWhileRevalidate",
-        "staleIfError", "minimumDiskLifetime", "tags", "isPinned",
+        "staleIfError", "fallback", "minimumInterval", "errorLifetime", "minimumDiskLifetime", "tags", "isPinned",
     ]
 
     private static func words(for error: DecodingError) -> String {
@@ -64,7 +67,8 @@ struct RulesFile: Decodable {
             let life = lifetime.map { DiskURLCache.Options.Lifetime.always($0) }
             return DiskURLCache.Rule(
                 for: match, storage: storage, lifetime: life ?? lifetimeWhenMissing.map { .whenMissing($0) },
-                staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError,
+                staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError, fallback: fallback,
+                minimumInterval: minimumInterval, errorLifetime: errorLifetime,
                 minimumDiskLifetime: minimumDiskLifetime, tags: tags ?? [], isPinned: isPinned)
         }
     }

@@ -7,21 +7,31 @@ extension DiskURLCache {
     /// cannot be cached is sent. Can be called from any thread; the disk is not read on that thread.
     /// - Parameters:
     ///   - request: the request.
+    ///   - fallback: sets ``Options/fallback`` of this request: `.anyStored` takes any stored response if the network
+    ///     fails, also against the server's word.
     ///   - session: a session of the app, with whose additional header fields, cookies, proxies and timeouts requests
     ///     are sent. Its delegate receives the challenges (Apple platforms). Its loads and this one share responses.
     ///     Nil: a session with the default configuration.
     /// - Throws: the error that `URLSession` would throw, `CancellationError`, or ``Reason/wrongDigest`` if
     ///   ``Configuration/wrongDigest`` says so.
-    public func data(for request: URLRequest, session: URLSession? = nil) async throws -> Answer {
+    public func data(
+        for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil
+    ) async throws -> Answer {
         try Task.checkCancellation()
         try request.requireURL()
+        var request = request
+        if let fallback {
+            var options = request.cacheOptions ?? Options()
+            options.fallback = fallback
+            request.cacheOptions = options
+        }
         var transport = session.map { SessionLink(session: $0) } ?? directLink
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
-        let request = transport.withCookies(transport.effectiveRequest(request))
+        request = transport.withCookies(transport.effectiveRequest(request))
         return try await LoadReader(core.resolve(Request(request)), from: core, over: transport).answer()
     }
 
-    /// The answer to a `GET` of a URL; see ``data(for:session:)``.
+    /// The answer to a `GET` of a URL; see ``data(for:fallback:session:)``.
     public func data(from url: URL, session: URLSession? = nil) async throws -> Answer {
         try await data(for: URLRequest(url: url), session: session)
     }
@@ -39,7 +49,7 @@ extension DiskURLCache {
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
-    ///   - session: see ``data(for:session:)``.
+    ///   - session: see ``data(for:fallback:session:)``.
     public func answers(
         for request: URLRequest, alwaysRefreshing: Bool = false, session: URLSession? = nil
     ) -> AsyncThrowingStream<Answer, any Swift.Error> {
@@ -130,7 +140,7 @@ extension DiskURLCache {
     /// - Parameters:
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: how many loads may run at a time; at least 1.
-    ///   - session: see ``data(for:session:)``. The loads of that session find the responses.
+    ///   - session: see ``data(for:fallback:session:)``. The loads of that session find the responses.
     ///   - progress: counts the requests that have ended. Cancelling it, or the Swift task, prevents the loads that
     ///     have not begun.
     /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``Reason`` for a

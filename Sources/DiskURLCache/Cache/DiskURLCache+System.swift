@@ -56,6 +56,9 @@ extension DiskURLCache.Configuration {
                 "staleWhileRevalidate",
                 staleWhileRevalidate != nil || cacheOptions.contains { $0.staleWhileRevalidate != nil }
             ),
+            ("fallback", cacheOptions.contains { $0.fallback != nil }),
+            ("minimumInterval", cacheOptions.contains { $0.minimumInterval != nil }),
+            ("errorLifetime", cacheOptions.contains { $0.errorLifetime != nil }),
             ("usesHeuristicFreshness", !usesHeuristicFreshness),
             (
                 "minimumDiskLifetime",

@@ -14,7 +14,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
 
     package let core: CacheCore
-    /// The session of direct loads (``data(for:session:)``); made when first needed.
+    /// The session of direct loads (``data(for:fallback:session:)``); made when first needed.
     let directLinkBox = Mutex<SessionLink?>(nil)
     private var appLife: AppLifeObserver?
     /// How often in a row the superclass did not give back what it was given: see `accepted`.
@@ -88,7 +88,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a
     /// `GET`, without a body. Reads the disk on the caller's thread if memory does not have the response;
-    /// ``perform(_:)`` uses a queue of the cache. ``data(for:session:)`` also judges freshness and uses the network.
+    /// ``perform(_:)`` uses a queue of the cache. ``data(for:fallback:session:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if core.isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         guard let (entry, isForHead) = core.entry(for: request) else { return nil }
@@ -271,8 +271,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Two kinds are not: a
-    /// response with `no-cache`, and a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4). For these the request
-    /// needs the policy `.returnCacheDataDontLoad`, which uses any stored response. A request without a response that
+    /// response with `no-cache`, and a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4). The option
+    /// ``Options/Fallback/anyStored`` serves these, too. A request without a response that
     /// may be served fails with `URLError.notConnectedToInternet`, and the error's failure reason says why. Apple's own
     /// loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {

@@ -11,6 +11,10 @@ extension CacheCore {
         guard let lookupKey = hop.decision.key else { return hop.decision.refusal ?? .noKey }
         let fields = draft.http?.fields
         if let reason = hop.reasonNotToStore(fields) { return reason }
+        if let reason = draft.heldBecause {
+            hold(draft, for: hop, ticket)
+            return reason
+        }
         let options = hop.options(for: fields)
         let metadata = EntryMetadata(
             sequence: 0, url: draft.url, response: draft.correctedResponse, storedAt: now,
@@ -48,6 +52,8 @@ extension CacheCore {
 
     /// Whether a large body of this response is gathered in a file: only if the response will be stored on disk.
     func acceptsFile(_ response: StoredResponse, for hop: ResolvedRequest) -> Bool {
+        // A response that is only held never gets to the disk.
+        if hop.mayRest, ResponseDirectives(response.fields).noStore { return false }
         let options = hop.options(for: response.fields)
         let draft = EntryDraft(response, .memory(Data()), EditedResponse(), for: hop)
         return store.acceptsIncoming && options.storage != .never && placement(of: draft, options) == .memoryAndDisk

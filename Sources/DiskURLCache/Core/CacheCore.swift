@@ -8,6 +8,8 @@ package final class CacheCore: Sendable {
     let store: TieredStore
     /// The loads in progress, which identical loads may join, and background refreshes.
     package let loads = LoadTable()
+    /// What was heard from URLs that are not to be asked again yet.
+    let recent: RecentAnswers
     /// Why part of the configuration has no effect; nil if all of it has.
     private let configurationError: DiskURLCache.Error?
     /// Whether the key of a plain request is just its URL, since nothing in the configuration adds to it: see
@@ -27,6 +29,7 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         let problem: DiskURLCache.Error?
         (store, problem) = Self.open(configuration)
+        recent = RecentAnswers(limit: max(1 << 20, configuration.memoryCapacity / 8))
         let wrongRules = RuleCheck.problems(
             in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
         configurationError = problem ?? RuleCheck.summary(of: wrongRules)
@@ -130,9 +133,13 @@ package final class CacheCore: Sendable {
         options.defaultStaleWhileRevalidate = seconds(
             cacheOptions.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
         options.defaultStaleIfError = seconds(cacheOptions.staleIfError ?? configuration.staleIfError)
+        options.acceptsAnyStored = cacheOptions.fallback == .anyStored
+        options.minimumInterval = seconds(cacheOptions.minimumInterval)
+        options.errorLifetime = seconds(cacheOptions.errorLifetime)
         switch cacheOptions.lifetime {
         case .whenMissing(let time)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
         case .always(let time)?: options.lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))
+        case .atLeast(let time)?: options.lifetime = .atLeast(seconds: Int64(clampingSeconds: time.seconds))
         case nil: break
         }
         guard configuration.isShared else { return options }

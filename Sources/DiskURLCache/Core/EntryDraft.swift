@@ -12,6 +12,8 @@ struct EntryDraft {
     var isByApp = false
     /// Whether the system's loader stores the response: its threads do not wait for the disk.
     var isBySystem = false
+    /// Why the response may not be stored, but is held in memory for a while (`RecentAnswers`); nil if it is stored.
+    var heldBecause: DiskURLCache.Reason?
 
     /// An answer that a load received.
     init(_ response: StoredResponse, _ body: ArrivedBody, _ edited: EditedResponse, for hop: ResolvedRequest) {

@@ -10,6 +10,8 @@ package struct CachingOptions: Sendable, Equatable {
         case whenMissing(seconds: Int64)
         /// These seconds, whatever the response says. `no-store` is obeyed all the same.
         case always(seconds: Int64)
+        /// These seconds, unless the response has a longer lifetime. `no-store` is obeyed all the same.
+        case atLeast(seconds: Int64)
     }
 
     var lifetime = Lifetime.asServed
@@ -27,6 +29,13 @@ package struct CachingOptions: Sendable, Equatable {
     var defaultStaleWhileRevalidate: Int64?
     /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: such responses replace no error.
     var defaultStaleIfError: Int64?
+
+    /// A stored response may answer against the server's prohibitions, when the network fails or is not to be used.
+    var acceptsAnyStored = false
+    /// Seconds for which an answer, whatever it says, is not asked for again; nil: HTTP decides.
+    var minimumInterval: Int64?
+    /// Seconds for which an error is not asked for again; nil: HTTP decides.
+    var errorLifetime: Int64?
 
     /// The cache serves several users (RFC 9111 §1): responses for one user are not stored.
     package var isShared = false

@@ -23,21 +23,28 @@ extension RequestDecider {
         // A stored error is no better than the error that arrived.
         if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }
         let facts = candidate.reuseFacts.governed(by: options)
-        if facts.directives.noCache { return .refused(.noCache) }
-        if facts.directives.mustRevalidate(inSharedCache: options.isShared) { return .refused(.mustRevalidate) }
+        let freshness = Freshness(of: facts, options: options, now: now)
+        let prohibition = prohibition(of: facts, freshness)
+        if let prohibition, !options.acceptsAnyStored { return .refused(prohibition) }
         switch Presentation.fit(of: candidate, to: request) {
         case .unanswerable(let reason): return .refused(reason)
         case .presentation(let presentation):
-            let freshness = Freshness(of: facts, options: options, now: now)
-            // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no
-            // reuse, and one of N seconds ends when the response has been stale for N.
-            let window = [facts.staleIfError(options), directives.staleIfError].compactMap { $0 }.max() ?? 0
-            guard window > 0 else { return .refused(.noStaleIfError) }
-            guard freshness.staleness < window else { return .refused(.staleIfErrorOver) }
+            let allowance = prohibition.map { .anyStored(against: $0) } ?? DiskURLCache.Reason.staleIfError
             return .reuse(
                 Reuse(
-                    index: index, allowance: freshness.isFresh ? nil : .staleIfError, freshness: freshness,
-                    presentation: presentation))
+                    index: index, allowance: prohibition == nil && freshness.isFresh ? nil : allowance,
+                    freshness: freshness, presentation: presentation))
         }
+    }
+
+    /// Why HTTP does not let the response replace an error.
+    private func prohibition(of facts: ReuseFacts, _ freshness: Freshness) -> DiskURLCache.Reason? {
+        if facts.directives.noCache { return .noCache }
+        if facts.directives.mustRevalidate(inSharedCache: options.isShared) { return .mustRevalidate }
+        // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no
+        // reuse, and one of N seconds ends when the response has been stale for N.
+        let window = [facts.staleIfError(options), directives.staleIfError].compactMap { $0 }.max() ?? 0
+        guard window > 0 else { return .noStaleIfError }
+        return freshness.staleness < window ? nil : .staleIfErrorOver
     }
 }

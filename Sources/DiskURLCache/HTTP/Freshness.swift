@@ -45,6 +45,16 @@ package struct Freshness: Sendable, Equatable {
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
         if facts.isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        if facts.isOrdinary, case .atLeast(let seconds) = options.lifetime {
+            let served = servedLifetime(of: facts, options: options)
+            // A response that needs a validation for each use has no lifetime of its own.
+            return facts.directives.noCache || served.0 <= seconds ? (max(0, seconds), .option) : served
+        }
+        return servedLifetime(of: facts, options: options)
+    }
+
+    /// The lifetime that the response states, or that is set or guessed for one that states none.
+    private static func servedLifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
         let stated = facts.statedLifetime(inSharedCache: options.isShared)
         if let stated { return (stated.seconds.count, stated.source) }
         if facts.isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }

@@ -64,7 +64,7 @@ extension DiskURLCache.Reason {
     /// The stored response says `no-cache`: the origin has to confirm it before each use.
     public static let noCache = Self(
         "no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4",
-        advice: "Without the network, only cachePolicy .returnCacheDataDontLoad uses it all the same.")
+        advice: "Without the network, the option fallback: .anyStored uses it all the same.")
     static let requestDirective = Self(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
         "RFC 9111 §5.2.1", advice: "Leave no-cache, max-age and min-fresh out of the request.")
@@ -97,6 +97,25 @@ extension DiskURLCache.Reason {
     /// ``DiskURLCache/DiskURLCache/isOffline`` is true.
     public static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
     static let anyAge = Self("any-age", "the request's cachePolicy accepts any age")
+    /// ``Options/Fallback/anyStored``: used against the server's word, since the network failed or is not to be used.
+    public static let anyStored = Self("any-stored", "the app accepts any stored response instead of none")
+    /// - Parameter prohibition: what HTTP says against it.
+    static func anyStored(against prohibition: DiskURLCache.Reason) -> Self {
+        let word: String? =
+            switch prohibition {
+            case .noCache: "no-cache"
+            case .mustRevalidate: "must-revalidate, proxy-revalidate or s-maxage"
+            default: nil
+            }
+        guard let word else { return .anyStored }
+        return Self("any-stored", "the app accepts any stored response instead of none, against the server's \(word)")
+    }
+    /// ``Options/minimumInterval``: the URL was asked a short while ago.
+    public static let minimumInterval = Self(
+        "minimum-interval", "the app wants the URL to be asked less often (minimumInterval)")
+    /// ``Options/errorLifetime``: the URL answered with an error a short while ago.
+    public static let errorLifetime = Self(
+        "error-lifetime", "the app wants an error to be asked for less often (errorLifetime)")
 }
 
 // MARK: Why no stored response replaces an error
@@ -106,7 +125,7 @@ extension DiskURLCache.Reason {
     public static let mustRevalidate = Self(
         "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids stale use",
         "RFC 9111 §5.2.2.2",
-        advice: "Without the network, only cachePolicy .returnCacheDataDontLoad uses it all the same.")
+        advice: "Without the network, the option fallback: .anyStored uses it all the same.")
     static let noStaleIfError = Self(
         "no-stale-if-error", "neither the response nor a setting has stale-if-error", "RFC 5861 §4",
         advice:

@@ -43,6 +43,9 @@ enum StorageVerdict: Sendable, Equatable {
     /// origin.
     case store(StoredResponse, replacing: [Int], servesOthers: Bool)
     case refuse(DiskURLCache.Reason)
+    /// Do not store the response, for this reason. Hold it in memory apart from what is stored: the app does not want
+    /// the origin to be asked again yet (`CachingOptions.minimumInterval`, `errorLifetime`).
+    case hold(StoredResponse, because: DiskURLCache.Reason)
 }
 
 /// A change of a stored response that needs no new body.

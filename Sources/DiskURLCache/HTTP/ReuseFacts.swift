@@ -45,6 +45,13 @@ package final class ReuseFacts: Sendable {
 
     private let response: StoredResponse
 
+    /// Seconds from the arrival to the time that `Retry-After` names (RFC 9110 §10.2.3), as seconds or as a date.
+    var retryAfter: Int64? {
+        guard let value = response.fields["Retry-After"] else { return nil }
+        if let seconds = Int64(value) { return max(0, seconds) }
+        return HTTPDate.parse(value, reference: responseTime).map { $0.timeIntervalSince(responseTime).wholeSeconds }
+    }
+
     /// The facts for a cache that looks at targeted fields first (RFC 9213). Without such a field, the same ones.
     func governed(by options: CachingOptions) -> ReuseFacts {
         guard !options.targetedFields.isEmpty, directives.targetedField == nil else { return self }

@@ -22,11 +22,14 @@ extension RequestDecider {
     private func outcome(_ freshness: Freshness, _ facts: ReuseFacts) -> ReuseVerdict.Outcome {
         let said = facts.directives
         if acceptsAnyAge { return .reuse(freshness.isFresh ? nil : .anyAge) }
+        if options.restsAfterAnswers, let reason = facts.rest(options, now: now), !wantsOrigin(freshness, said: said) {
+            return .reuse(freshness.isFresh && !said.noCache ? nil : reason)
+        }
         if !overrulesResponse(freshness.source) {
-            if said.noCache { return .ask(.noCache) }
+            if said.noCache { return objection(.noCache, .noCache) }
             if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared) {
                 // With a network the response is only stale; without one the directive is what forbids its use.
-                return .ask(mayUseNetwork ? .stale : .mustRevalidate)
+                return objection(mayUseNetwork ? .stale : .mustRevalidate, .mustRevalidate)
             }
         }
         if let reason = clientsObjection(freshness, said: said) {
@@ -36,10 +39,29 @@ extension RequestDecider {
         return allowance(freshness, facts).map { .reuse($0) } ?? .ask(.stale)
     }
 
+    /// The server forbids the use: it is asked, unless the cache is offline and the app accepts any stored response.
+    private func objection(
+        _ reason: DiskURLCache.Reason, _ prohibition: DiskURLCache.Reason
+    ) -> ReuseVerdict.Outcome {
+        options.isOffline && options.acceptsAnyStored ? .reuse(.anyStored(against: prohibition)) : .ask(reason)
+    }
+
     /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the
     /// response's prohibitions.
     private func overrulesResponse(_ source: Freshness.Source) -> Bool {
-        if case .always = options.lifetime, source == .option { true } else { false }
+        guard source == .option else { return false }
+        return switch options.lifetime {
+        case .always, .atLeast: true
+        case .asServed, .whenMissing: false
+        }
+    }
+
+    /// Whether the request itself wants an answer of the origin.
+    private func wantsOrigin(_ freshness: Freshness, said: ResponseDirectives) -> Bool {
+        switch clientsObjection(freshness, said: said) {
+        case .cachePolicy?, .requestDirective?: true
+        default: false
+        }
     }
 
     /// Why the client refuses the response, fresh or not.

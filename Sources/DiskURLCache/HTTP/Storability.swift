@@ -3,6 +3,12 @@ import Foundation
 /// May this response be stored, and as what (RFC 9111 §3)?
 enum Storability {
     static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
+        let verdict = verdictByHTTP(for: exchange, options: options)
+        guard options.restsAfterAnswers, case .refuse(let reason) = verdict else { return verdict }
+        return holding(exchange, refusedBecause: reason, options: options) ?? verdict
+    }
+
+    private static func verdictByHTTP(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
         let request = exchange.request
         let control = CacheControl(exchange.fields["Cache-Control"])
         let directives = ResponseDirectives(exchange.fields, control: control, targeted: options.targetedFields)

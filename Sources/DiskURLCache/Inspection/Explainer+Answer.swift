@@ -24,6 +24,10 @@ extension Explainer {
             say(.storing, "\(what) is not stored", because: reason)
             if let advice = reason.advice { say(.advice, advice) }
             return reason
+        case .hold(_, let reason):
+            say(.storing, "\(what) is not stored", because: reason)
+            say(.storing, "It is held in memory, and answers for the time that the app has set.")
+            return reason
         }
         let replaced =
             replacing.isEmpty

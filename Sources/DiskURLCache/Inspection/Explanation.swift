@@ -37,7 +37,7 @@ extension DiskURLCache {
     ) -> Explanation {
         let hop = core.resolve(request, variant: variant)
         let found = hop.key.map { core.stored(under: $0) }
-        let variants = found?.variants ?? []
+        let variants = core.restingAnswer(to: hop).map { [$0] } ?? found?.variants ?? []
         let now = core.now
         let fields = response.map { HeaderFields($0) }
         let received = response.map {

@@ -24,6 +24,20 @@ extension DiskURLCache {
             case whenMissing(TimeSpan)
             /// This long, whatever the server sends.
             case always(TimeSpan)
+            /// This long, or as long as the server sends if that is longer.
+            case atLeast(TimeSpan)
+        }
+
+        /// Which stored response may answer when the network or the server fails, or the cache is offline
+        /// (``DiskURLCache/DiskURLCache/isOffline``).
+        public enum Fallback: String, Sendable, Hashable, Codable {
+            /// As HTTP allows: none with `no-cache`, no stale one with `must-revalidate`, and instead of an error only
+            /// within the time of `stale-if-error`.
+            case asServed
+            /// Any stored response, however old, **also against the server's word**: `no-cache`, `must-revalidate` and
+            /// `max-age=0` are not obeyed then. For content that is better old than not there; not for balances, seats
+            /// or permissions. The report says that the server forbids it (``Reason/anyStored``).
+            case anyStored
         }
 
         /// Where the response is kept; nil: in memory and on disk.
@@ -35,6 +49,17 @@ extension DiskURLCache {
         public var staleWhileRevalidate: TimeSpan?
         /// How long a stale response may replace an error (RFC 5861 §4), if the server does not say it.
         public var staleIfError: TimeSpan?
+        /// Which stored response may replace an error, or answer while the cache is offline; nil: `.asServed`.
+        public var fallback: Fallback?
+        /// The URL is asked at most once in this time, whatever its answer says: `no-store`, `Vary: *`, an error, a
+        /// lifetime that is over. Meanwhile its last answer is given, or its failure. It counts from the arrival of
+        /// the answer. An answer that may not be stored is held in memory alone, for this time, and is gone with the
+        /// process. A request that reloads (`cachePolicy`, `no-cache`, `max-age=0`) is sent all the same.
+        public var minimumInterval: TimeSpan?
+        /// An error (status 400 and above) answers for this time, if the server does not send a lifetime with it. If it
+        /// sends a longer `Retry-After`, for that time, at most a day. Errors are held in memory, and replace no stored
+        /// response.
+        public var errorLifetime: TimeSpan?
         /// See ``DiskURLCache/DiskURLCache/Configuration/minimumDiskLifetime``.
         public var minimumDiskLifetime: TimeSpan?
         /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not
@@ -51,13 +76,17 @@ extension DiskURLCache {
         /// Sets the given properties; rules and configuration decide the others.
         public init(
             storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeSpan? = nil,
-            staleIfError: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil, keyPolicy: String? = nil,
+            staleIfError: TimeSpan? = nil, fallback: Fallback? = nil, minimumInterval: TimeSpan? = nil,
+            errorLifetime: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil, keyPolicy: String? = nil,
             tags: Set<String> = [], isPinned: Bool? = nil
         ) {
             self.storage = storage
             self.lifetime = lifetime
             self.staleWhileRevalidate = staleWhileRevalidate
             self.staleIfError = staleIfError
+            self.fallback = fallback
+            self.minimumInterval = minimumInterval
+            self.errorLifetime = errorLifetime
             self.minimumDiskLifetime = minimumDiskLifetime
             self.keyPolicy = keyPolicy
             self.tags = tags
@@ -70,6 +99,9 @@ extension DiskURLCache {
             lifetime = lifetime ?? other.lifetime
             staleWhileRevalidate = staleWhileRevalidate ?? other.staleWhileRevalidate
             staleIfError = staleIfError ?? other.staleIfError
+            fallback = fallback ?? other.fallback
+            minimumInterval = minimumInterval ?? other.minimumInterval
+            errorLifetime = errorLifetime ?? other.errorLifetime
             minimumDiskLifetime = minimumDiskLifetime ?? other.minimumDiskLifetime
             keyPolicy = keyPolicy ?? other.keyPolicy
             isPinned = isPinned ?? other.isPinned
@@ -85,12 +117,14 @@ extension DiskURLCache.Options: PrintedByDescription {
             switch lifetime {
             case .whenMissing(let time)?: "\(time) when missing"
             case .always(let time)?: "always \(time)"
+            case .atLeast(let time)?: "at least \(time)"
             case nil: nil
             }
         let set: [(String, String?)] = [
             ("storage", storage?.rawValue), ("lifetime", lifetimeText),
             ("staleWhileRevalidate", staleWhileRevalidate?.description),
-            ("staleIfError", staleIfError?.description),
+            ("staleIfError", staleIfError?.description), ("fallback", fallback?.rawValue),
+            ("minimumInterval", minimumInterval?.description), ("errorLifetime", errorLifetime?.description),
             ("minimumDiskLifetime", minimumDiskLifetime?.description), ("keyPolicy", keyPolicy),
             ("tags", tags.isEmpty ? nil : tags.sorted().joined(separator: " ")),
             ("isPinned", isPinned.map { "\($0)" }),

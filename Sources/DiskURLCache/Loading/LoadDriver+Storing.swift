@@ -77,7 +77,9 @@ extension LoadDriver {
             case nil: content = .memory(Data())
             }
         }
-        note(cache.insert(EntryDraft(storing.response, content, storing.edited, for: hop), for: hop, ticket: ticket))
+        var draft = EntryDraft(storing.response, content, storing.edited, for: hop)
+        draft.heldBecause = storing.heldBecause
+        note(cache.insert(draft, for: hop, ticket: ticket))
         if case .file = content { body?.discard() }
         for variant in storing.replacing where variant.metadata.varyKey != storing.response.vary {
             remove(variant, of: key, by: ticket)

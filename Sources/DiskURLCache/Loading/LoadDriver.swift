@@ -110,6 +110,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             guard state.fetch != nil else { return [] }
             state.networkHead = head
             state.machine.report.respondedAt = now
+            cache.noteAnswer(status: head.status, to: state.hop, state.ticket)
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
             return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
         }
@@ -126,6 +127,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             guard state.fetch != nil else { return [] }
             // The token's controls hold the sender of the request, which holds this load.
             state.fetch = nil
+            if let error { cache.noteFailure(error, of: state.hop, state.ticket) }
             return state.machine.handle(.ended(error, now: now))
         }
         // Without an answer to share, the waiting loads send their requests.
@@ -200,7 +202,13 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// Begins the load, or its next hop.
     /// - Parameter onClientQueue: whether the client may be called on this queue.
     func start(onClientQueue: Bool = true) {
-        guard let key = state.withLock({ $0.hop.key }) else { return found([], onClientQueue: onClientQueue) }
+        let hop = state.withLock { $0.hop }
+        guard let key = hop.key else { return found([], onClientQueue: onClientQueue) }
+        if hop.mayRest {
+            if let held = cache.restingAnswer(to: hop) { return found([held], onClientQueue: onClientQueue) }
+            let failure = cache.restingFailure(of: hop)
+            state.withLock { $0.machine.recentFailure = failure }
+        }
         let lookup = cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
         // decisions there.

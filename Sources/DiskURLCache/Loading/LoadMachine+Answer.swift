@@ -16,6 +16,7 @@ extension LoadMachine {
             decision = decider(now: now, policy: .revalidate).decision()
         }
         switch decision {
+        case .revalidate where recentFailure != nil, .fetch where recentFailure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
             let response = found[reuse.index]
             if let body = response.candidate.body { return answer(reuse, body: .whole(body), now: now) }
@@ -28,6 +29,17 @@ extension LoadMachine {
         case .unsatisfiable(let reason):
             return refuse(reason)
         }
+    }
+
+    /// The last request failed, and the URL is not to be asked again yet: what would answer if it failed again.
+    private mutating func repeatFailure(now: Date) -> [Action] {
+        guard let failure = recentFailure else { return [] }
+        recentFailure = nil
+        if let reuse = decider(now: now).errorFallback().reuse, !isCycle(reuse) {
+            state = .reading(reuse)
+            return [.readBody(found[reuse.index].variant)]
+        }
+        return fail(failure, because: .notAllowed(.minimumInterval))
     }
 
     /// Decides about the request of this hop, from the stored responses.

@@ -44,7 +44,7 @@ extension LoadMachine {
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
             return invalidation + [.cancelFetch, .readBody(found[reuse.index].variant)]
-        case .deliver(.refuse, let changes) where isRefresh:
+        case .deliver(.refuse, let changes) where isRefresh, .deliver(.hold, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map(action) + endRefresh()
         case .freshen, .combine, .deliver: break
@@ -76,11 +76,11 @@ extension LoadMachine {
         if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
         let isStreamed = streams && answer.redirect == nil
         switch verdict {
-        case .store(let response, _, _) where isStreamed || isRefresh:
+        case .store(let response, _, _) where isStreamed || isRefresh, .hold(let response, _) where isStreamed:
             let length = facts.method == "HEAD" ? nil : head.bodyLength
             actions.append(.gather(storing: response, length: length))
         case .refuse where isStreamed: answer.isGathered = false
-        case .store, .refuse: actions.append(.gather(storing: nil, length: nil))
+        case .store, .refuse, .hold: actions.append(.gather(storing: nil, length: nil))
         }
         if isStreamed {
             answer.isDelivered = true
@@ -125,6 +125,11 @@ extension LoadMachine {
         case .deliver(let verdict, let changes):
             guard hop.key != nil else { return proceed(answer) }
             let actions = changes.map(action)
+            if case .hold(let response, let reason) = verdict {
+                let isWhole = ContentLength.objection(to: arrivedBytes, of: response) == nil
+                let holding: [Action] = isWhole ? [.store(Storing(response: response, heldBecause: reason))] : []
+                return actions + holding + proceed(answer)
+            }
             guard case .store(let response, _, _) = verdict else { return actions + proceed(answer) }
             if let objection = ContentLength.objection(to: arrivedBytes, of: response) {
                 report.storage = .refused(objection)
@@ -243,9 +248,20 @@ extension LoadMachine {
 
 extension StorageVerdict {
     /// Why the answer is not stored.
-    var refusal: DiskURLCache.Reason? { if case .refuse(let reason) = self { reason } else { nil } }
+    var refusal: DiskURLCache.Reason? {
+        switch self {
+        case .refuse(let reason), .hold(_, let reason): reason
+        case .store: nil
+        }
+    }
 
-    var servesOthers: Bool { if case .store(_, _, let servesOthers) = self { servesOthers } else { false } }
+    var servesOthers: Bool {
+        switch self {
+        case .store(_, _, let servesOthers): servesOthers
+        case .hold: true
+        case .refuse: false
+        }
+    }
 }
 
 extension ResponseHead {

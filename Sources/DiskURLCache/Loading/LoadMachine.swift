@@ -94,6 +94,8 @@ struct LoadMachine {
         var edited = EditedResponse()
         /// Of the stored first part and the rest that arrived.
         var isJoined = false
+        /// Why the response is only held; nil if it is stored.
+        var heldBecause: DiskURLCache.Reason?
     }
 
     /// A change of a stored response that needs no new body: `StoreChange` with the response that it concerns.
@@ -159,6 +161,8 @@ struct LoadMachine {
     /// The keys of the hops before this one. A redirect that is stored under one of them has led back here: it is asked
     /// for at the origin before it is followed again.
     var followedKeys: Set<RequestKey> = []
+    /// The error of the last request, if the app does not want the URL to be asked again yet.
+    var recentFailure: (any Swift.Error)?
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the response that it refreshes. Once that is removed, the refresh stores
@@ -253,6 +257,7 @@ struct LoadMachine {
         hops += 1
         if let key = hop.key { followedKeys.insert(key) }
         hop = next
+        recentFailure = nil
         found = []
         used = nil
         state = .lookingUp

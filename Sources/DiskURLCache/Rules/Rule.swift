@@ -108,14 +108,16 @@ extension DiskURLCache {
         /// - Parameter match: the requests or responses to which the rule applies.
         public init(
             for match: Match, storage: Options.Storage? = nil, lifetime: Options.Lifetime? = nil,
-            staleWhileRevalidate: TimeSpan? = nil, staleIfError: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil,
+            staleWhileRevalidate: TimeSpan? = nil, staleIfError: TimeSpan? = nil, fallback: Options.Fallback? = nil,
+            minimumInterval: TimeSpan? = nil, errorLifetime: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil,
             keyPolicy: String? = nil, tags: Set<String> = [], isPinned: Bool? = nil
         ) {
             self.init(
                 for: match,
                 options: Options(
                     storage: storage, lifetime: lifetime, staleWhileRevalidate: staleWhileRevalidate,
-                    staleIfError: staleIfError, minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy,
+                    staleIfError: staleIfError, fallback: fallback, minimumInterval: minimumInterval,
+                    errorLifetime: errorLifetime, minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy,
                     tags: tags, isPinned: isPinned))
         }
 

@@ -50,9 +50,10 @@ enum RuleCheck {
     private static func problem(in cacheOptions: DiskURLCache.Options, keyPolicies: Set<String>) -> String? {
         var durations = [
             cacheOptions.staleWhileRevalidate, cacheOptions.staleIfError, cacheOptions.minimumDiskLifetime,
+            cacheOptions.minimumInterval, cacheOptions.errorLifetime,
         ]
         switch cacheOptions.lifetime {
-        case .whenMissing(let time)?, .always(let time)?: durations.append(time)
+        case .whenMissing(let time)?, .always(let time)?, .atLeast(let time)?: durations.append(time)
         case nil: break
         }
         if durations.contains(where: { $0.map { !($0.seconds >= 0) || $0.seconds.isInfinite } ?? false }) {

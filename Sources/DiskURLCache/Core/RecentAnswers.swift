@@ -1,0 +1,137 @@
+import Foundation
+
+/// What was heard from URLs that the app does not want to be asked again yet, where the store has no answer for them:
+/// responses that may not be stored, and failures. In memory only, and bounded.
+final class RecentAnswers: Sendable {
+    enum Content: Sendable {
+        case response(StoredVariant)
+        case failure(any Swift.Error)
+
+        fileprivate var bytes: Int {
+            if case .response(let variant) = self { variant.bodyLength + 1_024 } else { 1_024 }
+        }
+    }
+
+    struct Heard: Sendable {
+        let content: Content
+        let at: Date
+        /// The number of the ticket with which the origin was asked: what was removed since then is not used.
+        fileprivate let ticket: UInt64
+    }
+
+    /// Guarded by the lock around it.
+    private struct State {
+        var heard: [RequestKey: Heard] = [:]
+        var bytes = 0
+
+        mutating func remove(_ key: RequestKey) {
+            if let old = heard.removeValue(forKey: key) { bytes -= old.content.bytes }
+        }
+    }
+
+    private let state = Mutex(State())
+    /// In bytes.
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Replaces what was heard before.
+    func note(_ content: Content, for key: RequestKey, _ ticket: StoreTicket, at now: Date) {
+        state.withLock { state in
+            state.remove(key)
+            guard content.bytes <= limit else { return }
+            state.heard[key] = Heard(content: content, at: now, ticket: ticket.number)
+            state.bytes += content.bytes
+            guard state.bytes > limit else { return }
+            // Half of it, so that this is rare.
+            for (key, _) in state.heard.sorted(by: { $0.value.at < $1.value.at }) where state.bytes > limit / 2 {
+                state.remove(key)
+            }
+        }
+    }
+
+    /// - Parameter lastRemoval: the number of the last removal that may have concerned the key.
+    func heard(from key: RequestKey, lastRemoval: UInt64) -> Heard? {
+        state.withLock { state in
+            guard let heard = state.heard[key] else { return nil }
+            if lastRemoval <= heard.ticket { return heard }
+            state.remove(key)
+            return nil
+        }
+    }
+
+    func forget(_ key: RequestKey) { state.withLock { $0.remove(key) } }
+
+    func removeAll() { state.withLock { $0 = State() } }
+}
+
+// Between the loads and the table.
+
+extension CacheCore {
+    /// The held response that answers the request, since its URL is not to be asked again yet; nil if there is none.
+    func restingAnswer(to hop: ResolvedRequest) -> StoredVariant? {
+        guard hop.mayRest, let key = hop.decision.key,
+            case .response(let variant)? = recent.heard(from: key, lastRemoval: store.removals.last(concerning: key))?
+                .content,
+            let candidate = variant.candidate
+        else { return nil }
+        let options = cachingOptions(for: hop, response: candidate.response.fields)
+        let decider = RequestDecider(
+            request: hop.facts, candidates: [candidate], policy: hop.request.policy,
+            options: options.caching(hop.facts.method, hasKey: true), now: now)
+        guard case .useStored = decider.decision() else { return nil }
+        return variant
+    }
+
+    /// The error with which the last request failed, if the URL is not to be asked again yet.
+    func restingFailure(of hop: ResolvedRequest) -> (any Swift.Error)? {
+        guard let interval = hop.options.minimumInterval, let key = hop.decision.key, !hop.wantsOrigin,
+            let heard = recent.heard(from: key, lastRemoval: store.removals.last(concerning: key)),
+            case .failure(let error) = heard.content
+        else { return nil }
+        let elapsed = now.timeIntervalSince(heard.at)
+        return elapsed >= 0 && elapsed < interval.seconds ? error : nil
+    }
+
+    /// Notes that the origin could not be asked, or is in trouble (5xx).
+    func noteFailure(_ error: any Swift.Error, of hop: ResolvedRequest, _ ticket: StoreTicket?) {
+        let isCancellation = error is CancellationError || (error as? URLError)?.code == .cancelled
+        guard !isCancellation, hop.options.minimumInterval != nil, let key = hop.decision.key, let ticket else {
+            return
+        }
+        recent.note(.failure(error), for: key, ticket, at: now)
+    }
+
+    /// Notes that an answer arrives: what was heard before is out of date.
+    func noteAnswer(status: Int, to hop: ResolvedRequest, _ ticket: StoreTicket?) {
+        guard hop.mayRest, let key = hop.decision.key, status >= 200 else { return }
+        if StatusCode.isServerTrouble(status) {
+            noteFailure(URLError(.badServerResponse), of: hop, ticket)
+        } else {
+            recent.forget(key)
+        }
+    }
+
+    /// Holds a response that may not be stored.
+    func hold(_ draft: EntryDraft, for hop: ResolvedRequest, _ ticket: StoreTicket?) {
+        guard let key = hop.decision.key, let ticket, case .memory(let body) = draft.body else { return }
+        let metadata = EntryMetadata(
+            sequence: 0, url: draft.url, response: draft.correctedResponse, storedAt: now, placement: .memoryOnly,
+            userInfo: draft.edited.userInfo, tags: [], isPinned: false)
+        let entry = StoredEntry(metadata: metadata, body: body)
+        recent.note(.response(StoredVariant(entry, from: .memory)), for: key, ticket, at: now)
+    }
+}
+
+extension ResolvedRequest {
+    /// Whether the app may want the URL to be asked less often than HTTP does.
+    var mayRest: Bool {
+        options.minimumInterval != nil || options.errorLifetime != nil || rules.dependOnContentType
+    }
+
+    /// Whether the request itself wants an answer of the origin, not the last failure.
+    fileprivate var wantsOrigin: Bool {
+        request.policy == .reloadIgnoring || request.policy == .revalidate || facts.directives.noCache
+            || facts.directives.noStore || facts.directives.maxAge == 0
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+// When the app does not want the origin to be asked again yet, whatever its last answer says
+// (`DiskURLCache.Options.minimumInterval`, `errorLifetime`).
+
+extension ReuseFacts {
+    /// Why the response answers without a new request, by the app's wish alone; nil if the origin may be asked.
+    ///
+    /// Counts from the arrival: the origin's clock makes no difference.
+    func rest(_ options: CachingOptions, now: Date) -> DiskURLCache.Reason? {
+        guard options.restsAfterAnswers else { return nil }
+        let elapsed = now.timeIntervalSince(responseTime)
+        // The clock was set back.
+        guard elapsed >= 0 else { return nil }
+        if let interval = options.minimumInterval, elapsed < Double(interval) { return .minimumInterval }
+        if let lifetime = errorLifetime(options), elapsed < Double(lifetime) { return .errorLifetime }
+        return nil
+    }
+
+    /// For how long the error answers; nil for a success, and if the app has not asked for it. An origin that names a
+    /// time itself (RFC 9110 §10.2.3) is not asked sooner, for at most a day.
+    private func errorLifetime(_ options: CachingOptions) -> Int64? {
+        guard isError, let lifetime = options.errorLifetime else { return nil }
+        return max(lifetime, min(retryAfter ?? 0, 86_400))
+    }
+}
+
+extension CachingOptions {
+    /// Whether the app has set one of the two times.
+    var restsAfterAnswers: Bool { minimumInterval != nil || errorLifetime != nil }
+}
+
+extension Storability {
+    /// The verdict on a response that may not be stored, if the app wants it to answer for a while all the same: it is
+    /// held in memory, apart from what is stored.
+    static func holding(
+        _ exchange: Exchange, refusedBecause reason: DiskURLCache.Reason, options: CachingOptions
+    ) -> StorageVerdict? {
+        guard options.restsAfterAnswers, reasons.contains(reason), exchange.request.isRetrieval,
+            (200...599).contains(exchange.status), exchange.status != 206, exchange.status != 304,
+            StorableFields.areWellFormed(exchange.fields), !isForOneUser(exchange, options)
+        else { return nil }
+        var vary = VaryKey(response: exchange.fields, request: exchange.request)
+        // The app asks for this URL's last answer, on whatever that depends.
+        if vary.matchesNothing { vary = .none }
+        let response = StoredResponse(
+            method: exchange.request.method, status: exchange.status,
+            fields: StorableFields.filtered(exchange.fields, isShared: options.isShared),
+            requestTime: exchange.requestTime, responseTime: exchange.responseTime, vary: vary)
+        guard ReuseFacts(response).rest(options, now: exchange.responseTime) != nil else { return nil }
+        return .hold(response, because: reason)
+    }
+
+    /// Those that are not about credentials or a damaged answer.
+    private static let reasons: Set<DiskURLCache.Reason> = [
+        .noStore, .varyAsterisk, .notReusable, .statusNotCacheable,
+    ]
+
+    private static func isForOneUser(_ exchange: Exchange, _ options: CachingOptions) -> Bool {
+        guard options.isShared else { return false }
+        let said = ResponseDirectives(exchange.fields, targeted: options.targetedFields)
+        return SharedCache.prohibition(
+            of: exchange.fields, said: said, asked: exchange.request.fields, options: options) != nil
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Options that go further than HTTP, in whole loads.
+@Suite(.fewAtATime) struct WishesTests {
+    let clock = ManualClock()
+
+    private func makeCache(_ options: DiskURLCache.Options) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 4 << 20, diskCapacity: 0)
+        configuration.clock = clock.wallClock
+        configuration.rules = [DiskURLCache.Rule(for: .all, options: options)]
+        return DiskURLCache(configuration: configuration)
+    }
+
+    private func text(_ answer: DiskURLCache.Answer) -> String { String(decoding: answer.data, as: UTF8.self) }
+
+    // MARK: Offline
+
+    /// The default of Rails and others.
+    @Test func anOfflineAppGetsWhatItsServerForbids() async throws {
+        let origin = try OriginServer { request in
+            request.number > 1
+                ? .status(500) : .ok("kept", ["Cache-Control": "max-age=0, private, must-revalidate", "ETag": "\"1\""])
+        }
+        let cache = makeCache(.init(tags: ["a"]))
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 3_600)
+        #expect(try await cache.data(for: request).response.statusCode == 500)
+        let answer = try await cache.data(for: request, fallback: .anyStored)
+        #expect(text(answer) == "kept" && answer.isStale)
+        #expect(answer.report.outcome == .staleHit(.memory, because: .anyStored))
+        #expect(answer.report.description.contains("against the server's must-revalidate"))
+
+        cache.isOffline = true
+        await #expect(throws: URLError.self) { _ = try await cache.data(for: request) }
+        #expect(try await text(cache.data(for: request, fallback: .anyStored)) == "kept")
+        var explained = request
+        explained.cacheOptions = .init(fallback: .anyStored)
+        #expect(cache.explanation(for: explained).outcome == .staleHit(.memory, because: .anyStored))
+    }
+
+    // MARK: At most every so often
+
+    @Test(arguments: [
+        OriginResponse.ok("x", ["Cache-Control": "no-store"]), .ok("x", ["Vary": "*"]), .status(404), .status(500),
+        .ok("x", ["Cache-Control": "max-age=0"]), .ok("x", ["Cache-Control": "no-cache", "ETag": "\"1\""]),
+    ])
+    func aURLIsAskedAtMostOnceInTheInterval(_ response: OriginResponse) async throws {
+        let origin = try OriginServer { _ in response }
+        let cache = makeCache(.init(minimumInterval: .minutes(15)))
+        let request = URLRequest(url: origin.url("/a"))
+        let first = try await cache.data(for: request)
+        for _ in 0..<2 {
+            clock.advance(by: 400)
+            let again = try await cache.data(for: request)
+            #expect(again.data == first.data && again.response.statusCode == response.status)
+            #expect(again.report.outcome == .staleHit(.memory, because: .minimumInterval))
+        }
+        #expect(origin.requests.count == 1)
+        #expect(cache.explanation(for: request).outcome == .staleHit(.memory, because: .minimumInterval))
+        clock.advance(by: 101)
+        _ = try await cache.data(for: request)
+        #expect(origin.requests.count == 2)
+        // "Pull to refresh".
+        var reload = request
+        reload.cachePolicy = .reloadRevalidatingCacheData
+        _ = try await cache.data(for: reload)
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func aFailureIsGivenAgainInsteadOfAnotherRequest() async throws {
+        let origin = try OriginServer { _ in .ok("back", ["Cache-Control": "no-store"]) }
+        let cache = makeCache(.init(minimumInterval: .minutes(15)))
+        let request = URLRequest(url: origin.url("/a"))
+        let events = cache.events()
+        origin.stop()
+        var codes: [URLError.Code] = []
+        for _ in 0..<2 {
+            do { _ = try await cache.data(for: request) } catch let error as URLError { codes.append(error.code) }
+        }
+        #expect(codes.count == 2 && codes.first == codes.last)
+        var outcomes: [DiskURLCache.Report.Outcome] = []
+        for await case .load(let load) in events {
+            outcomes.append(load.outcome)
+            if outcomes.count == 2 { break }
+        }
+        #expect(outcomes == [.failed, .notAllowed(.minimumInterval)])
+        withExtendedLifetime(origin) {}
+    }
+
+    /// A held answer is one of the cache's: it is removed like a stored one, and never written.
+    @Test(arguments: ["request", "all", "host", "prefix", "tag", "memory", "POST"])
+    func whatIsRemovedIsNotHeldEither(by what: String) async throws {
+        let origin = try OriginServer { request in .ok("\(request.number)", ["Cache-Control": "no-store"]) }
+        let cache = makeCache(.init(minimumInterval: .minutes(15), tags: ["a"]))
+        let request = URLRequest(url: origin.url("/a"))
+        #expect(try await text(cache.data(for: request)) == "1")
+        #expect(try await text(cache.data(for: request)) == "1")
+        switch what {
+        case "request": cache.removeCachedResponse(for: request)
+        case "host": cache.removeCachedResponses(host: "127.0.0.1")
+        case "prefix": cache.removeCachedResponses(urlPrefix: origin.url("/").absoluteString)
+        case "tag": cache.removeCachedResponses(tag: "a")
+        case "memory": cache.removeAllCachedResponses(from: .memory)
+        case "POST":
+            var post = request
+            post.httpMethod = "POST"
+            _ = try await cache.data(for: post)
+        default: cache.removeAllCachedResponses()
+        }
+        let number = origin.requests.count + 1
+        #expect(try await text(cache.data(for: request)) == "\(number)")
+    }
+
+    @Test func anErrorIsHeldForItsLifetimeAndReplacesNothing() async throws {
+        let origin = try OriginServer { request in
+            switch request.number {
+            case 1: .ok("page", ["Cache-Control": "max-age=10"])
+            case 2: .status(429, "", ["Retry-After": "120"])
+            default: .ok("later", ["Cache-Control": "max-age=10"])
+            }
+        }
+        let cache = makeCache(.init(errorLifetime: .minutes(1)))
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 20)
+        #expect(try await cache.data(for: request).response.statusCode == 429)
+        clock.advance(by: 119)
+        let held = try await cache.data(for: request)
+        #expect(held.response.statusCode == 429)
+        #expect(held.report.outcome == .staleHit(.memory, because: .errorLifetime))
+        cache.isOffline = true
+        clock.advance(by: 2)
+        #expect(try await text(cache.data(for: request)) == "page")
+        cache.isOffline = false
+        #expect(try await text(cache.data(for: request)) == "later")
+    }
+
+    @Test func heldAnswersAreBounded() {
+        let recent = RecentAnswers(limit: 10_000)
+        func key(_ number: Int) -> RequestKey {
+            RequestKey(text: "http://a.example/\(number)", uri: nil, isForHead: false)
+        }
+        let start = Date(timeIntervalSince1970: 1_800_000_000)
+        for number in 0..<100 {
+            recent.note(
+                .failure(URLError(.timedOut)), for: key(number), StoreTicket(number: 1, askedAt: start),
+                at: start + Double(number))
+        }
+        let held = (0..<100).filter { recent.heard(from: key($0), lastRemoval: 1) != nil }
+        #expect(held.count < 10 && held.last == 99)
+        #expect(recent.heard(from: key(99), lastRemoval: 2) == nil)
+    }
+}
