@@ -15,6 +15,7 @@ struct RulesFile: Decodable {
     private var fallback: DiskURLCache.Options.Fallback?
     private var minimumInterval: DiskURLCache.TimeSpan?
     private var errorLifetime: DiskURLCache.TimeSpan?
+    private var invalidatesURL: Bool?
     private var minimumDiskLifetime: DiskURLCache.TimeSpan?
     private var tags: Set<String>?
     private var isPinned: Bool?
@@ -39,7 +40,8 @@ struct RulesFile: Decodable {
 
     private static let names: Set<String> = [
         "url", "path", "host", "contentType", "storage", "lifetime", "lifetimeWhenMissing", "staleWhileRevalidate",
-        "staleIfError", "fallback", "minimumInterval", "errorLifetime", "minimumDiskLifetime", "tags", "isPinned",
+        "staleIfError", "fallback", "minimumInterval", "errorLifetime", "invalidatesURL", "minimumDiskLifetime", "tags",
+        "isPinned",
     ]
 
     private static func words(for error: DecodingError) -> String {
@@ -68,7 +70,7 @@ struct RulesFile: Decodable {
             return DiskURLCache.Rule(
                 for: match, storage: storage, lifetime: life ?? lifetimeWhenMissing.map { .whenMissing($0) },
                 staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError, fallback: fallback,
-                minimumInterval: minimumInterval, errorLifetime: errorLifetime,
+                minimumInterval: minimumInterval, errorLifetime: errorLifetime, invalidatesURL: invalidatesURL,
                 minimumDiskLifetime: minimumDiskLifetime, tags: tags ?? [], isPinned: isPinned)
         }
     }

@@ -21,7 +21,7 @@ struct Why: AsyncParsableCommand {
             A file of rules is a JSON list. Each rule has one of "url" (a pattern), "path", "host" and "contentType", \
             or none for all; and of "storage" (memoryAndDisk, memoryOnly, never), "lifetime" (always so many seconds), \
             "lifetimeWhenMissing", "staleWhileRevalidate", "staleIfError", "fallback" (anyStored), \
-            "minimumInterval", "errorLifetime", "minimumDiskLifetime", "tags" and "isPinned" \
+            "minimumInterval", "errorLifetime", "invalidatesURL", "minimumDiskLifetime", "tags" and "isPinned" \
             what it sets: [{"host": "example.com", "lifetimeWhenMissing": 3600}].
             """)
 

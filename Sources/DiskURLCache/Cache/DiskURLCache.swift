@@ -88,7 +88,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a
     /// `GET`, without a body. Reads the disk on the caller's thread if memory does not have the response;
-    /// ``perform(_:)`` uses a queue of the cache. ``data(for:fallback:session:)`` also judges freshness and uses the network.
+    /// ``perform(_:)`` uses a queue of the cache. ``data(for:fallback:session:)`` also judges freshness and uses the
+    /// network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if core.isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         guard let (entry, isForHead) = core.entry(for: request) else { return nil }

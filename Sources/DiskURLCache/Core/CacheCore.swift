@@ -32,7 +32,12 @@ package final class CacheCore: Sendable {
         recent = RecentAnswers(limit: max(1 << 20, configuration.memoryCapacity / 8))
         let wrongRules = RuleCheck.problems(
             in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
-        configurationError = problem ?? RuleCheck.summary(of: wrongRules)
+        let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
+        let keyProblem =
+            configuration.isShared && !policies.allSatisfy(\.identifiesByAuthorization)
+            ? DiskURLCache.Error(.sharedKeyPolicy) : nil
+        configurationError = problem ?? keyProblem ?? RuleCheck.summary(of: wrongRules)
+        if let keyProblem { hub.report(once: keyProblem) }
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         isBySystem = configuration.platform.loadsBySystem
         // A path may contain a user's name, so it is not logged.

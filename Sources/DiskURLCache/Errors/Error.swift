@@ -46,6 +46,9 @@ extension DiskURLCache {
             /// The storage is for several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), but the cache is
             /// private. The cache works in memory only.
             case sharedStorage
+            /// A key policy lets the app name the user, or leaves `Authorization` out, but the cache is shared.
+            /// `Authorization` stays part of every key.
+            case sharedKeyPolicy
             /// On Linux, a session has the cache as its `urlCache` but not the loader of this library, so that nothing
             /// is cached for it. Sent once, and logged.
             case loaderMissing
@@ -115,6 +118,9 @@ extension DiskURLCache {
                     + " Use that cache, or another folder."
             case .sharedStorage:
                 "The storage keeps entries of several users, and this cache is for one user. Set `isShared` to true."
+            case .sharedKeyPolicy:
+                "A key policy says who the user is, or that it makes no difference, but the cache is shared: Authorization"
+                    + " stays part of every key. Use identifyingUser and ignoringAuthorization in a cache for one user."
             case .inUse: "\(path) is in use: the process that has it open keeps its index. End that process first."
             case .loaderMissing:
                 "A session has this cache as its urlCache, but nothing is cached for it"

@@ -15,8 +15,9 @@ extension DiskURLCache {
     /// let links = DiskURLCache.KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
     /// ```
     ///
-    /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream
-    /// has no key: it is not cached. A body that is part of a key brings the request's `Content-Type`,
+    /// Two different `Authorization` values never share a key, unless the app itself says who the user is
+    /// (``identifyingUser(by:)``, ``ignoringAuthorization()``). Under every policy, a request whose body is a stream has
+    /// no key: it is not cached. A body that is part of a key brings the request's `Content-Type`,
     /// `Content-Encoding` and `Content-Language` with it, except into a key made by a closure. A policy is a value; it
     /// can be used from any thread.
     public struct KeyPolicy: Sendable {
@@ -28,6 +29,13 @@ extension DiskURLCache {
             case byMediaType
         }
 
+        /// What tells the users apart.
+        enum User: Sendable {
+            case authorization
+            case ignored
+            case named(@Sendable (URLRequest) -> String?)
+        }
+
         /// Method + canonical URL, and of a `QUERY` the body.
         public static let standard = KeyPolicy()
 
@@ -36,6 +44,7 @@ extension DiskURLCache {
         var bodyForms: [String: BodyForm] = [:]
         var droppedQueryItems: (@Sendable (String) -> Bool)?
         var sortsQueryItems = false
+        var user = User.authorization
         var custom: (@Sendable (URLRequest) -> String?)?
 
         /// Adds the values of request header fields to the key, such as those of a `sign` field. An absent field and an
@@ -95,6 +104,40 @@ extension DiskURLCache {
             return policy
         }
 
+        /// Names the user of a request, for credentials that change: tokens that are renewed, requests that are signed
+        /// anew each time. The name takes the place of `Authorization` in the key, so that a user finds what was stored
+        /// with earlier credentials.
+        ///
+        /// - Warning: Requests for which the closure returns the same name **share their responses, whatever their
+        ///   credentials are**. Name the account, not the device, and only when the app knows that the request is sent
+        ///   with this account's credentials.
+        ///
+        /// In a shared cache (``Configuration/isShared``) it is refused: `Authorization` stays part of the keys, and
+        /// ``DiskURLCache/DiskURLCache/openingError`` says so. To remove the responses of an account, give them a tag
+        /// (``Options/tags``): `removeCachedResponses(authorization:)` knows only the credentials of the last store.
+        /// - Parameter name: called on any thread. The name of the account, of which only a digest is written to disk;
+        ///   nil: `Authorization` is part of the key, as without this method.
+        public func identifyingUser(by name: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
+            var policy = self
+            policy.user = .named(name)
+            return policy
+        }
+
+        /// Leaves `Authorization` out of the key, for content that is the same for all who may see it, such as images
+        /// behind URLs that are signed by a field.
+        ///
+        /// - Warning: **Every user of this cache gets what was stored for any other**, also after a logout, and the
+        ///   server is not asked whether a user may see it. Use it by a rule, for the URLs of which that is true; for
+        ///   all else ``identifyingUser(by:)``.
+        ///
+        /// In a shared cache (``Configuration/isShared``) it is refused: `Authorization` stays part of the keys, and
+        /// ``DiskURLCache/DiskURLCache/openingError`` says so.
+        public func ignoringAuthorization() -> KeyPolicy {
+            var policy = self
+            policy.user = .ignored
+            return policy
+        }
+
         /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any
         /// thread. Its text stays in memory; only digests are written to disk. The cache adds `Authorization` to it.
         ///
@@ -111,12 +154,17 @@ extension DiskURLCache {
 extension DiskURLCache.KeyPolicy: PrintedByDescription {
     /// What the policy adds to the key of a request and takes from it, in one line.
     public var description: String {
-        if custom != nil { return "a key that the app makes" }
         var parts: [String] = []
         if !fieldNames.isEmpty { parts.append("fields: \(fieldNames.joined(separator: ", "))") }
         if !bodyForms.isEmpty { parts.append("body of \(bodyForms.keys.sorted().joined(separator: ", "))") }
         if droppedQueryItems != nil { parts.append("without some query items") }
         if sortsQueryItems { parts.append("query items in order of their names") }
-        return parts.isEmpty ? "method and URL" : "method and URL, " + parts.joined(separator: ", ")
+        switch user {
+        case .authorization: break
+        case .ignored: parts.append("without Authorization")
+        case .named: parts.append("a user that the app names")
+        }
+        let start = custom == nil ? "method and URL" : "a key that the app makes"
+        return ([start] + parts).joined(separator: ", ")
     }
 }

@@ -60,6 +60,11 @@ extension DiskURLCache {
         /// sends a longer `Retry-After`, for that time, at most a day. Errors are held in memory, and replace no stored
         /// response.
         public var errorLifetime: TimeSpan?
+        /// Whether the answer to an unsafe request (`POST`, `PUT`, `DELETE` …) removes all stored responses of its URL
+        /// (RFC 9111 §4.4); nil: true. False for a URL behind which there are many resources, such as an endpoint of
+        /// GraphQL: a mutation then removes nothing by itself, and the app removes by tag what has changed. Groups that
+        /// the answer names (`Cache-Group-Invalidation`) are removed all the same.
+        public var invalidatesURL: Bool?
         /// See ``DiskURLCache/DiskURLCache/Configuration/minimumDiskLifetime``.
         public var minimumDiskLifetime: TimeSpan?
         /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not
@@ -77,7 +82,8 @@ extension DiskURLCache {
         public init(
             storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeSpan? = nil,
             staleIfError: TimeSpan? = nil, fallback: Fallback? = nil, minimumInterval: TimeSpan? = nil,
-            errorLifetime: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil, keyPolicy: String? = nil,
+            errorLifetime: TimeSpan? = nil, invalidatesURL: Bool? = nil, minimumDiskLifetime: TimeSpan? = nil,
+            keyPolicy: String? = nil,
             tags: Set<String> = [], isPinned: Bool? = nil
         ) {
             self.storage = storage
@@ -87,6 +93,7 @@ extension DiskURLCache {
             self.fallback = fallback
             self.minimumInterval = minimumInterval
             self.errorLifetime = errorLifetime
+            self.invalidatesURL = invalidatesURL
             self.minimumDiskLifetime = minimumDiskLifetime
             self.keyPolicy = keyPolicy
             self.tags = tags
@@ -102,6 +109,7 @@ extension DiskURLCache {
             fallback = fallback ?? other.fallback
             minimumInterval = minimumInterval ?? other.minimumInterval
             errorLifetime = errorLifetime ?? other.errorLifetime
+            invalidatesURL = invalidatesURL ?? other.invalidatesURL
             minimumDiskLifetime = minimumDiskLifetime ?? other.minimumDiskLifetime
             keyPolicy = keyPolicy ?? other.keyPolicy
             isPinned = isPinned ?? other.isPinned
@@ -125,6 +133,7 @@ extension DiskURLCache.Options: PrintedByDescription {
             ("staleWhileRevalidate", staleWhileRevalidate?.description),
             ("staleIfError", staleIfError?.description), ("fallback", fallback?.rawValue),
             ("minimumInterval", minimumInterval?.description), ("errorLifetime", errorLifetime?.description),
+            ("invalidatesURL", invalidatesURL.map { "\($0)" }),
             ("minimumDiskLifetime", minimumDiskLifetime?.description), ("keyPolicy", keyPolicy),
             ("tags", tags.isEmpty ? nil : tags.sorted().joined(separator: " ")),
             ("isPinned", isPinned.map { "\($0)" }),

@@ -193,7 +193,7 @@ extension DiskURLCache.KeyPolicy {
             text = recipeText(request, form, method: isRead ? "GET" : method, uri: uri)
         }
         if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
-        if let credentials { text += "\nauthorization:\(form.salted(credentials))" }
+        text += userText(of: request, credentials, form)
         // RFC 9110 §7.1: the `Host` field may differ from the host of the URL.
         let otherHost = hostField.flatMap { $0[...] == parts.authority ? nil : $0 }
         if let host = otherHost ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
@@ -203,6 +203,26 @@ extension DiskURLCache.KeyPolicy {
     /// The standard policy: the key of a request is its method and its URL.
     var isPlain: Bool {
         custom == nil && fieldNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
+            && identifiesByAuthorization
+    }
+
+    /// Whether `Authorization` alone tells the users apart.
+    var identifiesByAuthorization: Bool { if case .authorization = user { true } else { false } }
+
+    /// What tells the user apart. In a shared cache that is never left to the app: a mistake would give one user's
+    /// responses to all others.
+    private func userText(of request: DiskURLCache.Request, _ credentials: String?, _ form: RequestKey.Form) -> String {
+        let authorization = credentials.map { "\nauthorization:\(form.salted($0))" } ?? ""
+        if form.isShared { return authorization }
+        switch user {
+        case .authorization: return authorization
+        case .ignored: return ""
+        case .named(let name):
+            guard let name = name(request.urlRequest) else { return authorization }
+            let salted = form.salted("account \(name)")
+            // The length makes sure that a name cannot look like the next part of the key.
+            return "\naccount:\(salted.utf8.count):\(salted)"
+        }
     }
 
     /// The URL without the query items that the policy drops; the rest in their order, or sorted.

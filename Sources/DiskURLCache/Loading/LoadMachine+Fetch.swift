@@ -92,8 +92,8 @@ extension LoadMachine {
     /// What the answer says is no longer valid (RFC 9111 §4.4).
     private func invalidation(by head: ResponseHead, isShared: Bool) -> [Action] {
         let invalidation = Invalidation(
-            method: facts.method, isKeyed: hop.key != nil, target: hop.request.foundationURL, status: head.status,
-            fields: head.fields, isShared: isShared)
+            method: facts.method, isKeyed: hop.key != nil, concernsURL: hop.options.invalidatesURL != false,
+            target: hop.request.foundationURL, status: head.status, fields: head.fields, isShared: isShared)
         return invalidation.map { [.invalidate($0)] } ?? []
     }
 

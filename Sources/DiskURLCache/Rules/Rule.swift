@@ -109,7 +109,8 @@ extension DiskURLCache {
         public init(
             for match: Match, storage: Options.Storage? = nil, lifetime: Options.Lifetime? = nil,
             staleWhileRevalidate: TimeSpan? = nil, staleIfError: TimeSpan? = nil, fallback: Options.Fallback? = nil,
-            minimumInterval: TimeSpan? = nil, errorLifetime: TimeSpan? = nil, minimumDiskLifetime: TimeSpan? = nil,
+            minimumInterval: TimeSpan? = nil, errorLifetime: TimeSpan? = nil, invalidatesURL: Bool? = nil,
+            minimumDiskLifetime: TimeSpan? = nil,
             keyPolicy: String? = nil, tags: Set<String> = [], isPinned: Bool? = nil
         ) {
             self.init(
@@ -117,7 +118,8 @@ extension DiskURLCache {
                 options: Options(
                     storage: storage, lifetime: lifetime, staleWhileRevalidate: staleWhileRevalidate,
                     staleIfError: staleIfError, fallback: fallback, minimumInterval: minimumInterval,
-                    errorLifetime: errorLifetime, minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy,
+                    errorLifetime: errorLifetime, invalidatesURL: invalidatesURL,
+                    minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy,
                     tags: tags, isPinned: isPinned))
         }
 

@@ -67,6 +67,8 @@ enum RuleCheck {
         }
         var rest = cacheOptions
         rest.storage = nil
+        // Concerns requests that are never stored above all.
+        rest.invalidatesURL = nil
         if cacheOptions.storage == .never, rest != DiskURLCache.Options() {
             return "storage: .never makes the other options meaningless; remove them, or the storage."
         }

@@ -184,7 +184,8 @@ struct EventLogTests {
     ]
     private static let codes: [DiskURLCache.Error.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .loaderMissing, .otherOwner, .writableByOthers, .settingsWithoutEffect, .sharedStorage, .invalidRule(index: 1),
+        .loaderMissing, .otherOwner, .writableByOthers, .settingsWithoutEffect, .sharedStorage, .sharedKeyPolicy,
+        .invalidRule(index: 1),
         .invalidPattern,
     ]
 

@@ -49,6 +49,52 @@ import Testing
         #expect(DiskURLCache.KeyPolicy.standard.key(for: request("http://h/a", body: "x")) == nil)
     }
 
+    // MARK: Who the user is
+
+    private func key(
+        _ policy: DiskURLCache.KeyPolicy, _ token: String?, account: String? = nil, isShared: Bool = false
+    ) -> String? {
+        var headers: [String: String] = [:]
+        headers["Authorization"] = token
+        headers["X-Account"] = account
+        let request = DiskURLCache.Request(request("http://h/a", headers: headers))
+        return policy.decision(for: request, RequestKey.Form(isShared: isShared)).key?.text
+    }
+
+    @Test func aUserThatTheAppNamesIsFoundWithOtherCredentials() {
+        let policy = DiskURLCache.KeyPolicy.standard.identifyingUser { $0.value(forHTTPHeaderField: "X-Account") }
+        let anna = key(policy, "Bearer 1", account: "anna")
+        #expect(anna == key(policy, "Bearer 2", account: "anna") && anna == key(policy, nil, account: "anna"))
+        #expect(anna != key(policy, "Bearer 1", account: "boris"))
+        // Without a name, Authorization decides as always.
+        #expect(key(policy, "Bearer 1") != key(policy, "Bearer 2"))
+        #expect(key(policy, "Bearer 1") == key(.standard, "Bearer 1") && key(policy, nil) == key(.standard, nil))
+        // A name cannot look like another part of the key.
+        #expect(key(policy, nil, account: "a") != key(policy, nil, account: "a\nhost:x"))
+    }
+
+    @Test func authorizationIsLeftOutOnlyIfThePolicySaysSo() {
+        let policy = DiskURLCache.KeyPolicy.standard.ignoringAuthorization()
+        #expect(key(policy, "Bearer 1") == key(policy, "Bearer 2") && key(policy, "Bearer 1") == key(.standard, nil))
+        #expect(key(.standard, "Bearer 1") != key(.standard, "Bearer 2"))
+    }
+
+    @Test func aSharedCacheLetsNoPolicySayWhoTheUserIs() {
+        for policy in [
+            DiskURLCache.KeyPolicy.standard.ignoringAuthorization(), .standard.identifyingUser { _ in "all" },
+            .custom { _ in "one" }.ignoringAuthorization(),
+        ] {
+            #expect(key(policy, "Bearer 1", isShared: true) != key(policy, "Bearer 2", isShared: true))
+            for isShared in [false, true] {
+                var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+                configuration.isShared = isShared
+                configuration.keyPolicies = ["users": policy]
+                let error = DiskURLCache(configuration: configuration).openingError
+                #expect(error?.code == (isShared ? .sharedKeyPolicy : nil))
+            }
+        }
+    }
+
     @Test func twoCredentialsNeverShareAKey() {
         let policies: [DiskURLCache.KeyPolicy] = [
             .standard, .standard.includingFields("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },

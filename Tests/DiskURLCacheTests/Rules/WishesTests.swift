@@ -143,6 +143,32 @@ import Testing
         #expect(try await text(cache.data(for: request)) == "later")
     }
 
+    // MARK: Mutations
+
+    @Test(arguments: [nil, true, false] as [Bool?])
+    func aMutationEmptiesItsURLUnlessTheAppSaysOtherwise(_ invalidatesURL: Bool?) async throws {
+        let origin = try OriginServer { request in .ok("\(request.number)", ["Cache-Control": "max-age=60"]) }
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 4 << 20, diskCapacity: 0)
+        configuration.keyPolicy = .standard.includingJSONBody(ofMethods: "POST")
+        configuration.rules = [
+            .init(
+                for: .request { $0.httpBody.map { String(decoding: $0, as: UTF8.self).contains("mutation") } == true },
+                storage: .never, invalidatesURL: invalidatesURL)
+        ]
+        let cache = DiskURLCache(configuration: configuration)
+        #expect(cache.openingError == nil)
+        func post(_ query: String) async throws -> String {
+            var request = URLRequest(url: origin.url("/graphql"))
+            request.httpMethod = "POST"
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data(#"{"query": "\#(query)"}"#.utf8)
+            return try await text(cache.data(for: request))
+        }
+        #expect(try await post("query a") == "1")
+        #expect(try await post("mutation b") == "2")
+        #expect(try await post("query a") == (invalidatesURL == false ? "1" : "3"))
+    }
+
     @Test func heldAnswersAreBounded() {
         let recent = RecentAnswers(limit: 10_000)
         func key(_ number: Int) -> RequestKey {
