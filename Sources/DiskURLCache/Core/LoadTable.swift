@@ -24,6 +24,9 @@ package final class LoadTable: Sendable {
         /// Keys whose loads do not wait for each other, with the time until which that holds.
         var unshared: [RequestKey: Date] = [:]
         var refreshing: Set<RequestKey> = []
+        /// Keys whose server answered a condition by a 304 that fits nothing, with the time until which it is asked
+        /// without a condition.
+        var distrusted: [RequestKey: Date] = [:]
     }
 
     /// The loads that wait for a fetch: each joins and leaves in constant time.
@@ -91,6 +94,28 @@ package final class LoadTable: Sendable {
     }
 
     var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
+
+    // MARK: Servers whose 304 fits nothing
+
+    /// The seconds for which such a server is asked without a condition: one request for each load, instead of two.
+    private static let distrustTime: TimeInterval = 3_600
+
+    func distrust(_ key: RequestKey, now: Date) {
+        state.withLock { state in
+            if state.distrusted.count >= Self.unsharedLimit { state.distrusted = [:] }
+            state.distrusted[key] = now + Self.distrustTime
+        }
+    }
+
+    func isDistrusted(_ key: RequestKey, now: Date) -> Bool {
+        state.withLock { state in
+            guard let until = state.distrusted[key] else { return false }
+            let left = until.timeIntervalSince(now)
+            if left > 0, left <= Self.distrustTime { return true }
+            state.distrusted[key] = nil
+            return false
+        }
+    }
 
     // MARK: Refreshes
 

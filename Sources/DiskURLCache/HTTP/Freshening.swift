@@ -40,10 +40,12 @@ enum Freshening {
             // A weak validator freshens one response only: the most recent match.
             return Array(validatable.filter { candidates[$0].response.entityTag?.weaklyMatches(tag) == true }.prefix(1))
         }
-        if let value = exchange.fields["Last-Modified"],
-            let modified = HTTPDate.parse(value, reference: exchange.responseTime)
-        {
-            return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
+        if let value = exchange.fields["Last-Modified"] {
+            let same = validatable.filter { candidates[$0].response.fields["Last-Modified"] == value }
+            if !same.isEmpty { return Array(same.prefix(1)) }
+            if let modified = HTTPDate.parse(value, reference: exchange.responseTime) {
+                return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
+            }
         }
         // Many servers send a 304 without a validator. It is clear which stored response it confirms only if there is
         // just one that it can mean. The client's own tags were sent as well; its own date was not.

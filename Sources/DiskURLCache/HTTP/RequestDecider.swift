@@ -76,6 +76,14 @@ struct RequestDecider {
         }
     }
 
+    /// The reuse of a candidate that the origin has just confirmed; nil if it cannot answer the request.
+    func reuse(of index: Int) -> Reuse? {
+        guard case .presentation(let presentation) = Presentation.fit(of: candidates[index], to: request) else {
+            return nil
+        }
+        return reuse(index, nil, verdict(on: candidates[index]).freshness, presentation)
+    }
+
     private func reuse(
         _ index: Int, _ allowance: DiskURLCache.Reason?, _ freshness: Freshness, _ presentation: Presentation
     ) -> Reuse {

@@ -36,8 +36,9 @@ extension Revalidation {
             tags = requestTags + tags.filter { !requestTags.contains($0) }
         }
         if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
+        // As it came: some servers write a time in their own zone, and know it again.
         if let response = selected.map({ candidates[$0].response }), isValidatable(response, for: request),
-            response.lastModified != nil, let date = response.fields["Last-Modified"]
+            let date = response.fields["Last-Modified"], date.contains(":")
         {
             fields.set("If-Modified-Since", date)
         }

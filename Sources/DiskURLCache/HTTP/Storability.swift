@@ -93,7 +93,12 @@ enum Storability {
     private static func response(of exchange: Exchange, options: CachingOptions) -> StoredResponse? {
         let request = exchange.request
         var method = request.method
-        if method == "HEAD" { return nil }
+        // The response to a GET answers a HEAD, and is updated by it (`HeadUpdate`).
+        if method == "HEAD",
+            exchange.status != 200 || exchange.candidates.contains(where: { $0.response.method != "HEAD" })
+        {
+            return nil
+        }
         if !options.isCacheable(method) {
             guard method == "POST", isRepresentationOfTarget(exchange) else { return nil }
             method = "GET"

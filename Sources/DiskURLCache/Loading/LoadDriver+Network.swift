@@ -11,7 +11,12 @@ extension LoadDriver {
         let ticket = hop.key == nil ? nil : cache.store.ticket(at: now)
         let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
         var request = hop.request
-        for field in fields.fields { request.headerFields.set(field.name, field.value) }
+        let conditions = ["If-None-Match", "If-Modified-Since"]
+        let isConditional = fields.fields.contains { conditions.contains($0.name) }
+        let isDistrusted = isConditional && hop.key.map { cache.loads.isDistrusted($0, now: now) } == true
+        for field in fields.fields where !isDistrusted || !conditions.contains(field.name) {
+            request.headerFields.set(field.name, field.value)
+        }
         let (body, isLate) = state.withLock { state -> (GatheredBody?, Bool) in
             defer { state.body = nil }
             guard !state.machine.hasEnded else { return (state.body, true) }

@@ -157,6 +157,8 @@ final class LoadDriver: FetchReceiver, Sendable {
                     return state.fetch
                 }?.cancel()
             case .release: release()
+            case .distrustValidators:
+                if let key = state.withLock({ $0.hop.key }) { cache.loads.distrust(key, now: cache.now) }
             case .gather(let storing, let length): gather(storing, length: length)
             case .keep(let data): keep(data)
             case .deliverNetworkHead:

@@ -15,6 +15,7 @@ extension LoadMachine {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
             decision = decider(now: now, policy: .revalidate).decision()
         }
+        if let reuse = confirmedMeanwhile(decision) { decision = .useStored(reuse) }
         switch decision {
         case .revalidate where recentFailure != nil, .fetch where recentFailure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
@@ -40,6 +41,15 @@ extension LoadMachine {
             return [.readBody(found[reuse.index].variant)]
         }
         return fail(failure, because: .notAllowed(.minimumInterval))
+    }
+
+    /// The reuse of a response that the load would validate, if the load for which this one waited has just done that:
+    /// the origin has confirmed or sent it after this load began, so one question is enough for both.
+    private func confirmedMeanwhile(_ decision: CacheDecision) -> Reuse? {
+        guard waited != nil, case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
+            let index = revalidation.index, candidates[index].response.responseTime >= report.startedAt
+        else { return nil }
+        return decider(now: report.startedAt).reuse(of: index)
     }
 
     /// Decides about the request of this hop, from the stored responses.

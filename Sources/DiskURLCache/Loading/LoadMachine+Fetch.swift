@@ -39,7 +39,11 @@ extension LoadMachine {
         // Before all that is stored: the answer itself was asked for before the removal.
         let invalidation = invalidation(by: head, isShared: options.isShared)
         switch decision {
-        case .repeatRequest: return invalidation + [.cancelFetch] + fetchWhole(now: now)
+        case .repeatRequest:
+            var isValidation = false
+            if case .validate? = fetch.revalidation?.purpose { isValidation = true }
+            let distrust: [Action] = isValidation ? [.distrustValidators] : []
+            return invalidation + [.cancelFetch] + distrust + fetchWhole(now: now)
         case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)

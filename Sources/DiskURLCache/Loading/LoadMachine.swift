@@ -51,6 +51,8 @@ struct LoadMachine {
         case cancelFetch
         /// The arriving answer cannot serve the loads that wait for it.
         case release
+        /// The server's 304 confirmed no stored response: it is asked without a condition for a while.
+        case distrustValidators
         /// Before the first piece of a body. Without this action the pieces are not gathered.
         /// - Parameters:
         ///   - storing: the response that is stored with the body: not more than may be stored, and not all in memory.

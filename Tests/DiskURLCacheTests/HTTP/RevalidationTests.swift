@@ -270,4 +270,15 @@ import Testing
         var dated = Self.stale([:])
         #expect(dated.load(["If-None-Match": "*"], origin: Self.notModified([:])).status == 304)
     }
+
+    /// Some servers write a time in their own zone. They know it again; a cache cannot read it.
+    @Test(arguments: ["Thu, 26 Nov 2026 02:45:35 +0100", "2026-11-26 02:45:35", "Thu, 26 Nov 2026 02:45:35 EST"])
+    func aDateThatIsNotInGMTIsSentBackAsItCame(_ date: String) {
+        var cache = Self.stale(["Last-Modified": date])
+        for fields: HeaderFields in [[:], ["Last-Modified": date, "Cache-Control": "max-age=1"]] {
+            let answer = cache.load(origin: Self.notModified(fields))
+            #expect(answer.asked?.fields["If-Modified-Since"] == date && answer.source == .validated)
+            cache.now += 100
+        }
+    }
 }

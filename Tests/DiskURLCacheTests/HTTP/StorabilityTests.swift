@@ -84,8 +84,18 @@ import Testing
 
     @Test func methods() {
         #expect(Self.refusal(method: "POST", Self.fresh) == .methodNotCached)
-        #expect(Self.refusal(method: "HEAD", Self.fresh) == .methodNotCached)
         #expect(Self.refusal(method: "FOO", Self.fresh) == .methodNotCached)
+    }
+
+    @Test func aHeadIsStoredByItself() {
+        var cache = PureCache()
+        #expect(cache.load(method: "HEAD", answer: ["Cache-Control": "max-age=60"], body: "").source == .origin)
+        #expect(cache.load(method: "HEAD").source == .stored)
+        // It has no body for a GET. What that brings answers both.
+        #expect(cache.load(answer: ["Cache-Control": "max-age=60"]).source == .origin)
+        cache.now += 30
+        #expect(cache.load(method: "HEAD").source == .stored && cache.load().source == .stored)
+        #expect(Self.refusal(method: "HEAD", status: 404, Self.fresh) == .methodNotCached)
     }
 
     /// cache-tests `method-POST`

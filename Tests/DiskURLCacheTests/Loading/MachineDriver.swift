@@ -180,6 +180,7 @@ struct MachineDriver {
             return "fetch" + (collapsible ? " collapsible" : "") + condition
         case .cancelFetch: return "cancelFetch"
         case .release: return "release"
+        case .distrustValidators: return "distrust"
         case .deliverNetworkHead: return "networkHead"
         case .deliverStoredHead(let head): return "storedHead \(head.status)"
         case .deliverReusedHead(let reuse, let variant):
