@@ -152,28 +152,75 @@ extension DiskURLCache {
         progress: Progress = Progress(totalUnitCount: 0)
     ) async -> [(request: URLRequest, error: any Swift.Error, status: Int?)] {
         progress.totalUnitCount = Int64(requests.count)
-        return await withTaskGroup(of: (URLRequest, (any Swift.Error)?, Int?).self) { group in
-            var failed: [(request: URLRequest, error: any Swift.Error, status: Int?)] = []
-            var waiting = requests[...]
+        var failed: [(request: URLRequest, error: any Swift.Error, status: Int?)] = []
+        let waiting = await load(requests[...], maximumConcurrency, session, isCancelled: { progress.isCancelled }) {
+            progress.completedUnitCount += 1
+            switch $1 {
+            case .success(let report):
+                if let reason = report.notStoredReason { failed.append(($0, reason, report.status)) }
+            case .failure(let error): failed.append(($0, error, nil))
+            }
+        }
+        return failed + waiting.map { ($0, CancellationError(), nil) }
+    }
+
+    /// Loads responses before they are needed, as
+    /// ``prefetch(_:maximumConcurrency:session:progress:)``, and tells of each when it is there.
+    ///
+    /// ```swift
+    /// for await (request, result) in cache.prefetchResults(of: requests) {
+    ///     if case .success(let report) = result { print(report.status, report.bytes, report.outcome) }
+    /// }
+    /// ```
+    ///
+    /// The loads begin with the call of this method. Ending the loop early prevents those that have not begun.
+    /// - Parameters:
+    ///   - requests: loaded in this order.
+    ///   - maximumConcurrency: how many loads may run at a time; at least 1.
+    ///   - session: see ``data(for:fallback:session:)``.
+    /// - Returns: of each request the report of its load, in the order in which they end, or the error.
+    public func prefetchResults(
+        of requests: [URLRequest], maximumConcurrency: Int = 4, session: URLSession? = nil
+    ) -> AsyncStream<(request: URLRequest, result: Result<Report, any Swift.Error>)> {
+        AsyncStream { continuation in
+            let task = Task {
+                _ = await load(requests[...], maximumConcurrency, session, isCancelled: { Task.isCancelled }) {
+                    continuation.yield(($0, $1))
+                }
+                continuation.finish()
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    /// Loads requests, some at a time.
+    /// - Parameters:
+    ///   - isCancelled: asked before each load.
+    ///   - tell: called with each result, one after the other.
+    /// - Returns: the requests that were not loaded, since the caller cancelled.
+    private func load(
+        _ requests: ArraySlice<URLRequest>, _ maximumConcurrency: Int, _ session: URLSession?,
+        isCancelled: () -> Bool, tell: (URLRequest, Result<Report, any Swift.Error>) -> Void
+    ) async -> ArraySlice<URLRequest> {
+        var waiting = requests
+        await withTaskGroup(of: (URLRequest, Result<Report, any Swift.Error>).self) { group in
             func startNext() {
-                guard !progress.isCancelled, let request = waiting.popFirst() else { return }
+                guard !isCancelled(), let request = waiting.popFirst() else { return }
                 group.addTask { [self] in
                     do {
-                        let report = try await data(for: request, session: session).report
-                        return (request, report.notStoredReason, report.status)
+                        return (request, .success(try await data(for: request, session: session).report))
                     } catch {
-                        return (request, error, nil)
+                        return (request, .failure(error))
                     }
                 }
             }
             for _ in 0..<max(1, maximumConcurrency) { startNext() }
-            for await (request, error, status) in group {
-                progress.completedUnitCount += 1
-                if let error { failed.append((request, error, status)) }
+            for await (request, result) in group {
+                tell(request, result)
                 startNext()
             }
-            return failed + waiting.map { ($0, CancellationError(), nil) }
         }
+        return waiting
     }
 }
 

@@ -75,7 +75,8 @@ extension DiskURLCache {
         public let status: Int
         /// The length of the delivered body, in bytes.
         public let bytes: Int
-        /// `Age` of the delivered response, in seconds; nil when it came from the network.
+        /// Seconds since the origin made or last confirmed the delivered response (RFC 9111 §4.2.3): after a 304, and
+        /// for a response from the network, mostly 0. Nil if there is no response.
         public let age: Int?
         /// The time from start to end of the load, in seconds.
         public let duration: TimeInterval
@@ -125,6 +126,8 @@ extension DiskURLCache {
         public internal(set) var evictions = 0
         /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` missed, since more than 1,000 were waiting.
         public internal(set) var droppedEvents = 0
+        /// The length of all bodies that came from the network.
+        public internal(set) var bytesLoaded = 0
         /// The length of all bodies from the store, which did not have to cross the network.
         public internal(set) var bytesSaved = 0
         /// An estimate of the time that hits saved, in seconds: the mean duration of a load from the network, times the
@@ -146,6 +149,7 @@ extension DiskURLCache {
             revalidations += other.revalidations
             stores += other.stores
             evictions += other.evictions
+            bytesLoaded += other.bytesLoaded
             bytesSaved += other.bytesSaved
             droppedEvents += other.droppedEvents
             networkLoads += other.networkLoads
@@ -199,6 +203,6 @@ extension DiskURLCache.Statistics: PrintedByDescription {
     /// The counts in one line.
     public var description: String {
         "\(memoryHits) memory hits, \(diskHits) disk hits, \(misses) misses, \(revalidations) revalidations,"
-            + " \(stores) stores, \(evictions) evictions, \(bytesSaved) bytes saved, \(timeSaved) s saved"
+            + " \(stores) stores, \(evictions) evictions, \(bytesLoaded) bytes loaded, \(bytesSaved) bytes saved, \(timeSaved) s saved"
     }
 }

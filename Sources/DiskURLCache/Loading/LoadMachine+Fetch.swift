@@ -73,7 +73,8 @@ extension LoadMachine {
         let bypass = hop.decision.refusal
         let refusal = bypass ?? verdict.refusal
         report.note(
-            bypass.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status, forwardStatus: head.status,
+            bypass.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status, age: head.age,
+            forwardStatus: head.status,
             storage: refusal.map { .refused($0) })
         var actions: [Action] = []
         // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
@@ -237,7 +238,8 @@ extension LoadMachine {
         let head = presentation.head(of: stored, age: nil)
         used = found[index].variant
         report.note(
-            .revalidated(found[index].variant.layer), status: head.status, forwardStatus: answer.head.status,
+            .revalidated(found[index].variant.layer), status: head.status, age: answer.head.age,
+            forwardStatus: answer.head.status,
             storage: storage)
         let part = whole.part(presentation)
         if presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
@@ -269,6 +271,11 @@ extension StorageVerdict {
 }
 
 extension ResponseHead {
+    /// `Age` of an answer that has just arrived (RFC 9111 §5.1); 0 without one.
+    var age: Int64 {
+        fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
+    }
+
     /// The body's length as the head gives it. Nil for a coded body, since bodies arrive decoded.
     var bodyLength: Int? {
         fields["Content-Encoding"] == nil ? ContentLength.stated(in: fields) : nil

@@ -24,6 +24,8 @@ struct LoadReport: Sendable {
     private(set) var outcome = Outcome.miss(.notInCache)
     private(set) var status = 0
     private var reuse: Reuse?
+    /// Of an answer of the network, or of the response that it confirmed.
+    private var ageOnArrival: Int64?
     private var forwardStatus: Int?
     /// If another load fetched the answer: why this load would have sent a request.
     private var collapsedInto: DiskURLCache.Reason?
@@ -56,12 +58,14 @@ struct LoadReport: Sendable {
     /// Notes the outcome. It replaces an earlier one, of a previous hop or of an answer that failed.
     /// - Parameters:
     ///   - reuse: the reuse of a stored response without a request.
+    ///   - age: of an answer of the network, or of the response that it confirmed.
     ///   - waited: why the load would have sent a request, if it waited for another load instead.
     mutating func note(
-        _ outcome: Outcome, status: Int = 0, reuse: Reuse? = nil, forwardStatus: Int? = nil,
+        _ outcome: Outcome, status: Int = 0, reuse: Reuse? = nil, age: Int64? = nil, forwardStatus: Int? = nil,
         waited: DiskURLCache.Reason? = nil, storage: Storage? = nil
     ) {
         (self.outcome, self.status, self.reuse, self.forwardStatus) = (outcome, status, reuse, forwardStatus)
+        ageOnArrival = age
         (collapsedInto, self.storage) = (waited, storage)
     }
 
@@ -131,7 +135,8 @@ extension LoadReport {
             }
         return DiskURLCache.Report(
             url: request.foundationURL?.removingCredentials, method: request.method, outcome: publicOutcome,
-            status: status, bytes: bytes, age: (reuse?.freshness.age).map { Int(clamping: $0) }, duration: duration,
+            status: status, bytes: bytes, age: (reuse?.freshness.age ?? ageOnArrival).map { Int(clamping: $0) },
+            duration: duration,
             startedAt: startedAt, requestedAt: requestedAt, respondedAt: respondedAt, isStored: isStored,
             notStoredReason: refusal, isCollapsed: collapsedInto != nil, error: error,
             cacheStatus: cacheStatus(name: cacheName).fieldValue)
@@ -152,9 +157,11 @@ extension EventHub {
                 statistics.bytesSaved += load.bytes
             case .miss:
                 statistics.misses += 1
+                statistics.bytesLoaded += load.bytes
                 statistics.networkLoads += 1
                 statistics.networkTime += load.duration
-            case .bypass, .notAllowed, .failed: break
+            case .bypass: statistics.bytesLoaded += load.bytes
+            case .notAllowed, .failed: break
             }
         }
     }

@@ -63,6 +63,49 @@ import Testing
         #expect(origin.requests.count == 1)
     }
 
+    @Test func theAgeIsKnownAfterA304AndOfANewResponse() async throws {
+        let origin = try OriginServer { request in
+            let fields: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"1\"", "Age": "3"]
+            return request.number == 1 ? .ok("hello", fields) : .status(304, "", ["ETag": "\"1\""])
+        }
+        let cache = makeCache()
+        #expect(try await cache.data(from: origin.url("/a")).report.age == 3)
+        clock.advance(by: 100)
+        let confirmed = try await cache.data(from: origin.url("/a")).report
+        #expect(confirmed.outcome == .revalidated(.memory) && confirmed.age == 0)
+        clock.advance(by: 5)
+        #expect(try await cache.data(from: origin.url("/a")).report.age == 5)
+    }
+
+    @Test func bytesLoadedAndSavedAreCounted() async throws {
+        let origin = try OriginServer { _ in .ok("hello", ["Cache-Control": "max-age=60"]) }
+        let cache = makeCache()
+        for _ in 0..<3 { _ = try await cache.data(from: origin.url("/a")) }
+        var post = URLRequest(url: origin.url("/b"))
+        post.httpMethod = "POST"
+        _ = try await cache.data(for: post)
+        #expect(cache.statistics.bytesLoaded == 10 && cache.statistics.bytesSaved == 10)
+    }
+
+    @Test func aPrefetchTellsOfEachResponseAsItEnds() async throws {
+        let origin = try OriginServer { request in
+            request.path == "/0" ? .status(404) : .ok(String(repeating: "x", count: 5), ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache()
+        let requests = (0..<4).map { URLRequest(url: origin.url("/\($0)")) }
+        var seen: [String: DiskURLCache.Report] = [:]
+        for await (request, result) in cache.prefetchResults(of: requests, maximumConcurrency: 2) {
+            seen[request.url?.path ?? ""] = try result.get()
+        }
+        #expect(seen.count == 4 && seen["/0"]?.status == 404 && seen["/0"]?.notStoredReason == .notReusable)
+        #expect((1..<4).allSatisfy { seen["/\($0)"]?.bytes == 5 && seen["/\($0)"]?.status == 200 })
+        var outcomes: [DiskURLCache.Report.Outcome] = []
+        for await (_, result) in cache.prefetchResults(of: Array(requests.dropFirst())) {
+            outcomes.append(try result.get().outcome)
+        }
+        #expect(outcomes == Array(repeating: .hit(.memory), count: 3))
+    }
+
     @Test func cancellingTheTaskCancelsTheLoad() async throws {
         let gate = DispatchSemaphore(value: 0)
         let origin = try OriginServer { _ in
