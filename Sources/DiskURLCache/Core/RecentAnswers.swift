@@ -124,11 +124,6 @@ extension CacheCore {
 }
 
 extension ResolvedRequest {
-    /// Whether the app may want the URL to be asked less often than HTTP does.
-    var mayRest: Bool {
-        options.minimumInterval != nil || options.errorLifetime != nil || rules.dependOnContentType
-    }
-
     /// Whether the request itself wants an answer of the origin, not the last failure.
     fileprivate var wantsOrigin: Bool {
         request.policy == .reloadIgnoring || request.policy == .revalidate || facts.directives.noCache

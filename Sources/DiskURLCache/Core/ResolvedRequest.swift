@@ -51,6 +51,11 @@ package final class ResolvedRequest: Sendable {
         return rules.options(after: request.options, contentType: response["Content-Type"])
     }
 
+    /// Whether the app may want the URL to be asked less often than HTTP does.
+    var mayRest: Bool {
+        options.minimumInterval != nil || options.errorLifetime != nil || rules.dependOnContentType
+    }
+
     /// Why a response is not stored: the options that say so. Nil if none do.
     func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
         guard options(for: response).storage == .never else { return nil }

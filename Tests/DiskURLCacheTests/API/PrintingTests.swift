@@ -139,6 +139,7 @@ struct PrintingTests {
         samples["KeyPolicy"] = cache.configuration.keyPolicy
         samples["WrongDigest"] = DiskURLCache.WrongDigest.accepted
         samples["Options"] = DiskURLCache.Options(lifetime: .always(3), tags: ["a"])
+        samples["Fallback"] = DiskURLCache.Options.Fallback.anyStored
         samples["Storage"] = DiskURLCache.Options.Storage.never
         samples["Lifetime"] = DiskURLCache.Options.Lifetime.always(3)
         if #available(macOS 13, iOS 16, tvOS 16, watchOS 9, *) { samples["Instant"] = clock.now }
