@@ -5,12 +5,12 @@ import Foundation
 
 extension DiskURLCache.Head: PrintedByDescription {
     /// The status and the names of the header fields, in one line.
-    public var description: String { "\(status), fields: \(HeaderFields(fields).printedNames)" }
+    package var printedText: String { "\(status), fields: \(HeaderFields(fields).printedNames)" }
 }
 
 extension DiskURLCache.Entry: PrintedByDescription {
     /// The URL, the status and the length of the body, in one line.
-    public var description: String {
+    package var printedText: String {
         let url = entry.metadata.url.flatMap { URL(string: $0) }?.printed ?? "an entry without its URL"
         return "\(url), status \(entry.metadata.http?.status ?? 0), \(bytes) bytes, variant \(variant)"
     }
@@ -18,15 +18,15 @@ extension DiskURLCache.Entry: PrintedByDescription {
 
 extension DiskURLCache.Criteria: PrintedByDescription {
     /// Which entries are to be removed, in one line.
-    public var description: String { "entries of \(scope)" }
+    package var printedText: String { "entries of \(scope)" }
 }
 
 extension DiskURLCache.ResponseStream: PrintedByDescription {
     /// The request, the status, and the source of the answer, in one line.
-    public var description: String { report.description }
+    package var printedText: String { report.description }
 }
 
 extension DiskURLCache.Receiver: PrintedByDescription {
     /// The request whose answer is received, in one line.
-    public var description: String { "receives the answer to \(request)" }
+    package var printedText: String { "receives the answer to \(request)" }
 }

@@ -5,17 +5,17 @@ import Foundation
 
 extension DiskURLCache.StubOrigin: PrintedByDescription {
     /// The URL, and how many requests came.
-    public var description: String { "\(url.printed), \(requests.count) requests" }
+    package var printedText: String { "\(url.printed), \(requests.count) requests" }
 }
 
 extension DiskURLCache.StubOrigin.Response: PrintedByDescription {
     /// The status, the names of the header fields and the length of the body, in one line.
-    public var description: String {
+    package var printedText: String {
         "\(status), fields: \(fields.keys.sorted().joined(separator: ", ")), body: \(body.count) bytes"
     }
 }
 
 extension DiskURLCache.TestClock: PrintedByDescription {
     /// The time that the clock shows.
-    public var description: String { "\(date)" }
+    package var printedText: String { "\(date)" }
 }

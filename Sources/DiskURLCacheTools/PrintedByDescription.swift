@@ -5,17 +5,17 @@ import Foundation
 
 extension DiskURLCache.EventLog: PrintedByDescription {
     /// The path of the log.
-    public var description: String { "event log \(path)" }
+    package var printedText: String { "event log \(path)" }
 }
 
 extension DiskURLCache.Inspector: PrintedByDescription {
     /// The folder that is inspected.
-    public var description: String { "inspector of \(directory.path)" }
+    package var printedText: String { "inspector of \(directory.path)" }
 }
 
 extension DiskURLCache.Inspector.Record: PrintedByDescription {
     /// The file, the URL, the status and the length of the body, in one line.
-    public var description: String {
+    package var printedText: String {
         if let problem { return "\(fileName): \(problem)" }
         let url = url.flatMap { URL(string: $0) }?.printed ?? "without its URL"
         return "\(fileName): \(url), status \(status ?? 0), \(bytes) bytes"

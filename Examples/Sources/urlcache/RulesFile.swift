@@ -8,15 +8,15 @@ struct RulesFile: Decodable {
     private var host: String?
     private var contentType: String?
     private var storage: DiskURLCache.Options.Storage?
-    private var lifetime: DiskURLCache.TimeSpan?
-    private var lifetimeWhenMissing: DiskURLCache.TimeSpan?
-    private var staleWhileRevalidate: DiskURLCache.TimeSpan?
-    private var staleIfError: DiskURLCache.TimeSpan?
+    private var lifetime: TimeInterval?
+    private var lifetimeWhenMissing: TimeInterval?
+    private var staleWhileRevalidate: TimeInterval?
+    private var staleIfError: TimeInterval?
     private var fallback: DiskURLCache.Options.Fallback?
-    private var minimumInterval: DiskURLCache.TimeSpan?
-    private var errorLifetime: DiskURLCache.TimeSpan?
+    private var minimumInterval: TimeInterval?
+    private var errorLifetime: TimeInterval?
     private var invalidatesURL: Bool?
-    private var minimumDiskLifetime: DiskURLCache.TimeSpan?
+    private var minimumDiskLifetime: TimeInterval?
     private var tags: Set<String>?
     private var isPinned: Bool?
 
@@ -66,12 +66,14 @@ struct RulesFile: Decodable {
             case (nil, nil, nil, let type?): match = .contentType(type)
             default: throw Problem("A rule has one of url, path (with or without a host), host and contentType.")
             }
-            let life = lifetime.map { DiskURLCache.Options.Lifetime.always($0) }
+            let life = lifetime.map { DiskURLCache.Options.Lifetime.always(.seconds($0)) }
             return DiskURLCache.Rule(
-                for: match, storage: storage, lifetime: life ?? lifetimeWhenMissing.map { .whenMissing($0) },
-                staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError, fallback: fallback,
-                minimumInterval: minimumInterval, errorLifetime: errorLifetime, invalidatesURL: invalidatesURL,
-                minimumDiskLifetime: minimumDiskLifetime, tags: tags ?? [], isPinned: isPinned)
+                for: match, storage: storage, lifetime: life ?? lifetimeWhenMissing.map { .whenMissing(.seconds($0)) },
+                staleWhileRevalidate: staleWhileRevalidate.map { .seconds($0) },
+                staleIfError: staleIfError.map { .seconds($0) }, fallback: fallback,
+                minimumInterval: minimumInterval.map { .seconds($0) },
+                errorLifetime: errorLifetime.map { .seconds($0) }, invalidatesURL: invalidatesURL,
+                minimumDiskLifetime: minimumDiskLifetime.map { .seconds($0) }, tags: tags ?? [], isPinned: isPinned)
         }
     }
 }

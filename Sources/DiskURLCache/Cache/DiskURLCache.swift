@@ -265,7 +265,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// The events from now on. An event is made only if there is a listener; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader (``Statistics/droppedEvents`` counts the others). It ends when
+    /// keeps the newest 1,000 events for a slow reader; the others are lost. It ends when
     /// the cache and all other caches on its directory are released.
     public func events() -> AsyncStream<Event> {
         core.hub.stream()

@@ -180,7 +180,7 @@ extension DiskURLCache {
 extension DiskURLCache.Configuration: PrintedByDescription {
     /// Capacities, folder, and how many rules there are, in one line. A disk layer of the app's own is not printed: it
     /// may hold a key.
-    public var description: String {
+    package var printedText: String {
         let disk = storageMaker == nil ? (directory?.path ?? "the default folder") : "a storage of the app"
         return "\(memoryCapacity) bytes in memory, \(diskCapacity) bytes in \(disk),"
             + " \(isShared ? "shared" : "private"), key: \(keyPolicy), rules: \(rules.count)"

@@ -1,6 +1,6 @@
 extension DiskURLCache {
     /// Where responses are stored. Its name is what is printed, and written to the event log.
-    public struct Layer: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+    public struct Layer: RawRepresentable, Sendable, Hashable, Codable, PrintedByDescription {
         /// The name.
         public let rawValue: String
 
@@ -16,6 +16,6 @@ extension DiskURLCache {
         /// One of ``DiskURLCache/DiskURLCache/Configuration/fallbackDirectories``.
         public static var fallback: Layer { Layer(rawValue: "fallback") }
 
-        public var description: String { rawValue }
+        package var printedText: String { rawValue }
     }
 }

@@ -8,7 +8,7 @@ extension DiskURLCache {
     ///
     /// A ``DiskURLCache`` throws none of these. It goes on, perhaps in memory only, and reports them in
     /// ``DiskURLCache/DiskURLCache/openingError`` and ``Event/problem(_:)``. A `DiskURLCache.Inspector` throws them.
-    public struct Error: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
+    public struct Error: Swift.Error, Sendable, Hashable, Codable, PrintedByDescription {
         /// The kind of problem.
         public enum Code: Sendable, Hashable, Codable {
             /// The URL of the folder is not a file URL.
@@ -79,7 +79,7 @@ extension DiskURLCache {
         var occasion: DiskURLCache.Error { code == .loaderMissing ? DiskURLCache.Error(code) : self }
 
         /// What is wrong and how to mend it, in a sentence or two, with the system's reason.
-        public var description: String {
+        package var printedText: String {
             let cause = errno == 0 ? "" : ": \(String(cString: strerror(errno)))"
             return switch code {
             case .notAFileURL: "\(path) is not a file URL. Name a folder on this machine."

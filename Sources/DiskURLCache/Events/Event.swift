@@ -29,7 +29,7 @@ extension DiskURLCache {
     /// What a load did, and why: a load through the loader, or a direct call. See <doc:Answers>.
     public struct Report: Sendable, Codable {
         /// The source of the answer.
-        public enum Outcome: Sendable, Hashable, Codable, CustomStringConvertible {
+        public enum Outcome: Sendable, Hashable, Codable, PrintedByDescription {
             /// Fresh, from the store.
             case hit(Layer)
             /// From the store, although stale. The reason says what allowed that.
@@ -51,7 +51,7 @@ extension DiskURLCache {
             case notAllowed(Reason)
 
             /// The outcome as a phrase, such as `hit (memory)` or `miss: not in the cache`.
-            public var description: String {
+            package var printedText: String {
                 switch self {
                 case .hit(let layer): "hit (\(layer))"
                 case .staleHit(let layer, let reason): "stale (\(layer)): \(reason)"
@@ -125,7 +125,7 @@ extension DiskURLCache {
         /// Entries that eviction removed from disk.
         public internal(set) var evictions = 0
         /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` missed, since more than 1,000 were waiting.
-        public internal(set) var droppedEvents = 0
+        package internal(set) var droppedEvents = 0
         /// The length of all bodies that came from the network.
         public internal(set) var bytesLoaded = 0
         /// The length of all bodies from the store, which did not have to cross the network.
@@ -172,7 +172,7 @@ extension DiskURLCache.Report.Outcome {
 extension DiskURLCache.Report: PrintedByDescription {
     /// Method, URL, status, length of the body, and outcome, in one line. User name, password and query of the URL are
     /// not printed.
-    public var description: String {
+    package var printedText: String {
         var parts = [status == 0 ? "no answer" : "\(status)", "\(bytes) bytes", outcome.description]
         if let notStoredReason { parts.append("not stored: \(notStoredReason)") }
         if let error {
@@ -186,7 +186,7 @@ extension DiskURLCache.Report: PrintedByDescription {
 
 extension DiskURLCache.Event: PrintedByDescription {
     /// What happened, in one line. User names, passwords and queries of URLs are not printed.
-    public var description: String {
+    package var printedText: String {
         switch self {
         case .load(let report): report.description
         case .stored(let url, let bytes, let inMemoryOnly):
@@ -201,7 +201,7 @@ extension DiskURLCache.Event: PrintedByDescription {
 
 extension DiskURLCache.Statistics: PrintedByDescription {
     /// The counts in one line.
-    public var description: String {
+    package var printedText: String {
         "\(memoryHits) memory hits, \(diskHits) disk hits, \(misses) misses, \(revalidations) revalidations,"
             + " \(stores) stores, \(evictions) evictions, \(bytesLoaded) bytes loaded, \(bytesSaved) bytes saved, \(timeSaved) s saved"
     }

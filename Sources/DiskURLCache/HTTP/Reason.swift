@@ -1,18 +1,18 @@
 import Foundation
 
 extension DiskURLCache {
-    /// Why a cache did what it did: a code for programs, a phrase for people, and often advice. Events, `Cache-Status`
-    /// and explanations print the same reasons.
+    /// Why a cache did what it did: a code for programs, a phrase for people, and often advice. Two reasons are equal
+    /// if they have the same code. Events, `Cache-Status` and explanations print the same reasons.
     ///
     /// ```swift no-check
     /// if report.notStoredReason == .noStore { … }
     /// ```
-    public struct Reason: Sendable, Hashable, Codable, CustomStringConvertible {
+    public struct Reason: Sendable, Hashable, Codable, PrintedByDescription {
         /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change. A reason that has a
         /// constant has its name: `no-store` is ``noStore``.
         public var code: String { row.code }
         /// The reason as a phrase, without a full stop.
-        public var description: String { row.words }
+        package var printedText: String { row.words }
         /// A sentence that says how the origin or the app could change it; nil if neither can.
         public var advice: String? { row.advice }
         /// The section of the RFC that requires it; nil if the app or this library chose it.
@@ -20,8 +20,10 @@ extension DiskURLCache {
 
         private let row: Row
 
-        // A class, because each decision carries a reason: copying one reference is cheap.
-        private final class Row: Sendable, Codable {
+        /// Compared by its code: phrases may contain different numbers or names.
+        ///
+        /// A class, because each decision carries a reason: copying one reference is cheap.
+        private final class Row: Sendable, Hashable, Codable {
             let code: String
             let words: String
             let source: String?
@@ -33,6 +35,10 @@ extension DiskURLCache {
                 self.source = source
                 self.advice = advice
             }
+
+            static func == (left: Row, right: Row) -> Bool { left === right || left.code == right.code }
+
+            func hash(into hasher: inout Hasher) { hasher.combine(code) }
         }
 
         private init(_ code: String, _ words: String, _ source: String? = nil, advice: String? = nil) {
@@ -42,13 +48,6 @@ extension DiskURLCache {
         public init(from decoder: any Decoder) throws { row = try Row(from: decoder) }
 
         public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
-
-        /// Whether two reasons have the same code. Their phrases may contain different numbers or names.
-        public static func == (left: Reason, right: Reason) -> Bool {
-            left.row === right.row || left.code == right.code
-        }
-
-        public func hash(into hasher: inout Hasher) { hasher.combine(code) }
     }
 }
 
@@ -62,7 +61,7 @@ extension DiskURLCache.Reason {
     /// The stored response has expired, and may not be used before the origin confirms it.
     public static let stale = Self("stale", "expired, revalidation required", "RFC 9111 §4.2.4")
     /// The stored response says `no-cache`: the origin has to confirm it before each use.
-    public static let noCache = Self(
+    static let noCache = Self(
         "no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4",
         advice: "Without the network, the option fallback: .anyStored uses it all the same.")
     static let requestDirective = Self(
@@ -90,7 +89,7 @@ extension DiskURLCache.Reason {
 extension DiskURLCache.Reason {
     static let maxStale = Self("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
-    public static let staleWhileRevalidate = Self(
+    static let staleWhileRevalidate = Self(
         "stale-while-revalidate", "allowed by stale-while-revalidate, and refreshed in the background", "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
     public static let staleIfError = Self("stale-if-error", "allowed by stale-if-error", "RFC 5861 §4")
@@ -122,7 +121,7 @@ extension DiskURLCache.Reason {
 
 extension DiskURLCache.Reason {
     /// `must-revalidate`, `proxy-revalidate` or `s-maxage` forbids the use of the stale response.
-    public static let mustRevalidate = Self(
+    static let mustRevalidate = Self(
         "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids stale use",
         "RFC 9111 §5.2.2.2",
         advice: "Without the network, the option fallback: .anyStored uses it all the same.")
@@ -157,7 +156,7 @@ extension DiskURLCache.Reason {
         "RFC 9110 §9.3.1",
         advice: "Include the body in the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
     /// Only `GET`, `HEAD` and `QUERY` are cached, and the methods of ``KeyPolicy/includingBody(ofMethods:)``.
-    public static let methodNotCached = Self(
+    static let methodNotCached = Self(
         "method-not-cached", "this method is cached only if the key policy includes the body", "RFC 9111 §2",
         advice:
             "If the request only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:); the response needs a lifetime."
@@ -213,7 +212,7 @@ extension DiskURLCache.Reason {
             advice: "maximumEntryFraction and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
-    public static let removedMeanwhile = Self(
+    static let removedMeanwhile = Self(
         "removed-meanwhile", "its URL was removed or replaced during the load", "RFC 9111 §4.4")
     /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have
     /// the response.
@@ -240,19 +239,19 @@ extension DiskURLCache.Reason {
         Self("wrong-digest", "its body contradicts its \(field)", "RFC 9530 §3")
     }
     /// The response says `private`, and the cache is shared.
-    public static let `private` = Self(
+    static let `private` = Self(
         "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7",
         advice:
             "The origin could leave private out, if every user may have it; a cache for one user (isShared = false) stores it."
     )
     /// The response sets a cookie, and the cache is shared.
-    public static let setCookie = Self(
+    static let setCookie = Self(
         "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5",
         advice:
             "The origin could set the cookie in another response; a cache for one user (isShared = false) stores it without the cookie."
     )
     /// The request has `Authorization`, the cache is shared, and the response does not say `public`.
-    public static let authorization = Self(
+    static let authorization = Self(
         "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
         "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
     static let cookie = Self(
@@ -275,13 +274,13 @@ extension DiskURLCache.Reason {
     static let aboutRequestOnly = Self(
         "about-request-only", "its status concerns only the condition or range of this request", "RFC 9111 §3")
     /// An error, a redirection, or the response to a `POST`, without a lifetime.
-    public static let notReusable = Self(
+    static let notReusable = Self(
         "not-reusable", "it has no lifetime, so it could never be used from the cache", "RFC 9111 §3",
         advice:
             "The origin could send Cache-Control: max-age=…; for a redirection the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."
     )
     /// The response says `Vary: *`.
-    public static let varyAsterisk = Self(
+    static let varyAsterisk = Self(
         "vary-asterisk", "the response says Vary: *, which matches no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields on which the response depends.")
     /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the

@@ -153,7 +153,7 @@ extension DiskURLCache {
 
 extension DiskURLCache.KeyPolicy: PrintedByDescription {
     /// What the policy adds to the key of a request and takes from it, in one line.
-    public var description: String {
+    package var printedText: String {
         var parts: [String] = []
         if !fieldNames.isEmpty { parts.append("fields: \(fieldNames.joined(separator: ", "))") }
         if !bodyForms.isEmpty { parts.append("body of \(bodyForms.keys.sorted().joined(separator: ", "))") }

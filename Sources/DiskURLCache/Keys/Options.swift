@@ -120,7 +120,7 @@ extension DiskURLCache {
 
 extension DiskURLCache.Options: PrintedByDescription {
     /// The properties that are set, in one line.
-    public var description: String {
+    package var printedText: String {
         let lifetimeText: String? =
             switch lifetime {
             case .whenMissing(let time)?: "\(time) when missing"

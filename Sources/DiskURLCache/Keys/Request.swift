@@ -113,7 +113,7 @@ extension ReusePolicy {
 extension DiskURLCache.Request: PrintedByDescription {
     /// Method, URL, names of the header fields and length of the body, in one line. Values of header fields, user
     /// name, password, query and body are not printed.
-    public var description: String {
+    package var printedText: String {
         var parts = ["\(method) \(foundationURL?.printed ?? "without a URL")"]
         if !headerFields.fields.isEmpty { parts.append("fields: \(headerFields.printedNames)") }
         if let body { parts.append("body: \(body.count) bytes") }

@@ -31,9 +31,6 @@ extension DiskURLCache {
             seconds = TimeInterval(parts.seconds) + TimeInterval(parts.attoseconds) / 1e18
         }
 
-        // Encoded as a number of seconds.
-        public init(from decoder: any Decoder) throws { seconds = try TimeInterval(from: decoder) }
-        public func encode(to encoder: any Encoder) throws { try seconds.encode(to: encoder) }
     }
 }
 
@@ -42,7 +39,7 @@ extension DiskURLCache.TimeSpan: ExpressibleByIntegerLiteral, ExpressibleByFloat
     public init(floatLiteral value: Double) { self.init(seconds: value) }
 }
 
-extension DiskURLCache.TimeSpan: CustomStringConvertible {
+extension DiskURLCache.TimeSpan: PrintedByDescription {
     /// The number of seconds, such as `604800 s`.
-    public var description: String { Int64(exactly: seconds).map { "\($0) s" } ?? "\(seconds) s" }
+    package var printedText: String { Int64(exactly: seconds).map { "\($0) s" } ?? "\(seconds) s" }
 }

@@ -24,5 +24,5 @@ extension DiskURLCache {
 
 extension DiskURLCache.Answer: PrintedByDescription {
     /// The request, the status, and the source of the answer, in one line. Header fields and body are not printed.
-    public var description: String { report.description }
+    package var printedText: String { report.description }
 }

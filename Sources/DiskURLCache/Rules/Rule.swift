@@ -98,7 +98,7 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - match: the requests or responses to which the rule applies.
         ///   - options: how those responses are kept.
-        public init(for match: Match, options: Options) {
+        init(for match: Match, options: Options) {
             self.match = match
             cacheOptions = options
         }
@@ -171,12 +171,12 @@ extension DiskURLCache.Rule.Match {
 
 extension DiskURLCache.Rule: PrintedByDescription {
     /// What the rule applies to, and its options, in one line.
-    public var description: String { "\(match): \(cacheOptions)" }
+    package var printedText: String { "\(match): \(cacheOptions)" }
 }
 
 extension DiskURLCache.Rule.Match: PrintedByDescription {
     /// The pattern, in its canonical form.
-    public var description: String {
+    package var printedText: String {
         switch kind {
         case .all: "all"
         case .url(let pattern): "url \(pattern.text)"

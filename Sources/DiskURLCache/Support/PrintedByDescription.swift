@@ -5,9 +5,14 @@ import Foundation
 ///
 /// Without it, Swift prints every stored property, however deep. Some must not be in a log: the `Authorization` or
 /// `Cookie` of a request, a body, a password in a URL.
-package protocol PrintedByDescription: CustomStringConvertible, CustomReflectable {}
+package protocol PrintedByDescription: CustomStringConvertible, CustomReflectable {
+    /// The `description`, which is no member to learn for each type.
+    var printedText: String { get }
+}
 
 extension PrintedByDescription {
+    public var description: String { printedText }
+
     public var customMirror: Mirror {
         Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
     }

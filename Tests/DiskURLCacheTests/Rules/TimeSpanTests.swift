@@ -18,12 +18,6 @@ struct TimeSpanTests {
         #expect(DiskURLCache.TimeSpan(.seconds(-3)) == -3)
     }
 
-    @Test func aTimeIsANumberInJSON() throws {
-        let data = try JSONEncoder().encode([DiskURLCache.TimeSpan.minutes(2)])
-        #expect(String(decoding: data, as: UTF8.self) == "[120]")
-        #expect(try JSONDecoder().decode([DiskURLCache.TimeSpan].self, from: data) == [120])
-    }
-
     @Test func aTimePrintsItsSeconds() {
         #expect("\(DiskURLCache.TimeSpan.days(7))" == "604800 s" && "\(DiskURLCache.TimeSpan.seconds(0.5))" == "0.5 s")
         #expect("\(DiskURLCache.TimeSpan.seconds(.infinity))" == "inf s")
