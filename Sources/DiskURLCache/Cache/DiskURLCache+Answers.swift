@@ -153,14 +153,16 @@ extension DiskURLCache {
     ) async -> [(request: URLRequest, error: any Swift.Error, status: Int?)] {
         progress.totalUnitCount = Int64(requests.count)
         var failed: [(request: URLRequest, error: any Swift.Error, status: Int?)] = []
-        let waiting = await load(requests[...], maximumConcurrency, session, isCancelled: { progress.isCancelled }) {
-            progress.completedUnitCount += 1
-            switch $1 {
-            case .success(let report):
-                if let reason = report.notStoredReason { failed.append(($0, reason, report.status)) }
-            case .failure(let error): failed.append(($0, error, nil))
-            }
-        }
+        let waiting = await load(
+            requests[...], maximumConcurrency, session, isCancelled: { progress.isCancelled },
+            tell: { request, result in
+                progress.completedUnitCount += 1
+                switch result {
+                case .success(let report):
+                    if let reason = report.notStoredReason { failed.append((request, reason, report.status)) }
+                case .failure(let error): failed.append((request, error, nil))
+                }
+            })
         return failed + waiting.map { ($0, CancellationError(), nil) }
     }
 
@@ -184,9 +186,9 @@ extension DiskURLCache {
     ) -> AsyncStream<(request: URLRequest, result: Result<Report, any Swift.Error>)> {
         AsyncStream { continuation in
             let task = Task {
-                _ = await load(requests[...], maximumConcurrency, session, isCancelled: { Task.isCancelled }) {
-                    continuation.yield(($0, $1))
-                }
+                _ = await load(
+                    requests[...], maximumConcurrency, session, isCancelled: { Task.isCancelled },
+                    tell: { continuation.yield(($0, $1)) })
                 continuation.finish()
             }
             continuation.onTermination = { _ in task.cancel() }
