@@ -37,12 +37,12 @@ package final class CacheCore: Sendable {
             configuration.isShared && !policies.allSatisfy(\.identifiesByAuthorization)
             ? DiskURLCache.Error(.sharedKeyPolicy) : nil
         configurationError = problem ?? keyProblem ?? RuleCheck.summary(of: wrongRules)
-        if let keyProblem { hub.report(once: keyProblem) }
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         isBySystem = configuration.platform.loadsBySystem
         // A path may contain a user's name, so it is not logged.
         if let problem, problem.path.isEmpty { hub.report(once: problem) }
         if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
+        if let keyProblem { hub.report(once: keyProblem) }
         for rule in wrongRules { hub.report(once: rule) }
     }
 
