@@ -57,8 +57,8 @@ import Testing
         var headers: [String: String] = [:]
         headers["Authorization"] = token
         headers["X-Account"] = account
-        let request = DiskURLCache.Request(request("http://h/a", headers: headers))
-        return policy.decision(for: request, RequestKey.Form(isShared: isShared)).key?.text
+        let keyed = DiskURLCache.Request(request("http://h/a", headers: headers))
+        return policy.decision(for: keyed, RequestKey.Form(isShared: isShared)).key?.text
     }
 
     @Test func aUserThatTheAppNamesIsFoundWithOtherCredentials() {

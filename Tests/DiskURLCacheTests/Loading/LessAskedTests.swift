@@ -40,7 +40,7 @@ import Testing
         let (cache, url) = (makeCache(), origin.url("/a"))
         _ = try await load(cache, url)
         clock.advance(by: 100)
-        let answers = try await withThrowingTaskGroup(of: DiskURLCache.Answer.self) { group in
+        let answers = try await withThrowingTaskGroup(of: DiskURLCache.Answer.self) { group -> [DiskURLCache.Answer] in
             for _ in 0..<5 { group.addTask { try await load(cache, url) } }
             await gate.arrival()
             await eventually("four loads that wait") { cache.core.loads.waiterCount == 4 }
