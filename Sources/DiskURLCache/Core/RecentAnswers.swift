@@ -75,7 +75,9 @@ extension CacheCore {
                 .content,
             let candidate = variant.candidate
         else { return nil }
-        let options = cachingOptions(for: hop, response: candidate.response.fields)
+        let (options, now) = (cachingOptions(for: hop, response: candidate.response.fields), now)
+        // Once its time is over it answers nothing, not even offline.
+        guard candidate.reuseFacts.rest(options, now: now) != nil else { return nil }
         let decider = RequestDecider(
             request: hop.facts, candidates: [candidate], policy: hop.request.policy,
             options: options.caching(hop.facts.method, hasKey: true), now: now)

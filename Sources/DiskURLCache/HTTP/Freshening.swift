@@ -23,7 +23,8 @@ enum Freshening {
         if matches {
             changes.append(mayStay ? .update(index: index, served) : .remove(index: index))
         } else if mayStay {
-            changes.append(.addVariant(bodyOf: index, served))
+            // First: an update makes another entry of the one whose body is needed.
+            changes.insert(.addVariant(bodyOf: index, served), at: 0)
         }
         return .freshen(index: index, served, presentation, changes: changes)
     }

@@ -66,7 +66,7 @@ import Testing
         #expect(reason?.hasSuffix(words) == true, "\(reason ?? "")")
         let explanation = harness.cache.explanation(for: request)
         #expect(explanation.description.contains(words))
-        #expect(explanation.description.contains("only cachePolicy .returnCacheDataDontLoad uses it all the same"))
+        #expect(explanation.description.contains("the option fallback: .anyStored uses it all the same"))
         #expect(!explanation.description.contains("max-age above 0"))
     }
 
