@@ -94,7 +94,7 @@ extension DiskURLCache.Reason {
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
     public static let staleIfError = Self("stale-if-error", "allowed by stale-if-error", "RFC 5861 §4")
     /// ``DiskURLCache/DiskURLCache/isOffline`` is true.
-    public static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
+    static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
     static let anyAge = Self("any-age", "the request's cachePolicy accepts any age")
     /// ``Options/Fallback/anyStored``: used against the server's word, since the network failed or is not to be used.
     public static let anyStored = Self("any-stored", "the app accepts any stored response instead of none")
@@ -113,7 +113,7 @@ extension DiskURLCache.Reason {
     public static let minimumInterval = Self(
         "minimum-interval", "the app wants the URL to be asked less often (minimumInterval)")
     /// ``Options/errorLifetime``: the URL answered with an error a short while ago.
-    public static let errorLifetime = Self(
+    static let errorLifetime = Self(
         "error-lifetime", "the app wants an error to be asked for less often (errorLifetime)")
 }
 

@@ -105,8 +105,8 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    /// The answer to each POST says that its target has changed (RFC 9111 §4.4), so the GET that follows is sent; what it
-    /// brings is stored.
+    /// The answer to each POST says that its target has changed (RFC 9111 §4.4), so the GET that follows is sent; what
+    /// it brings is stored.
     @Test func theGetAfterARedirectedPostIsStored() async throws {
         let origin = try OriginServer { request in
             request.method == "POST"

@@ -142,8 +142,8 @@ final class Membership: Sendable {
     }
 
     /// The owner finds that there are other caches.
-    /// - Parameter isNew: it owns the directory since this moment, as another cache did before. That owner may have died
-    ///   before it noticed the file, and with it what it would have told.
+    /// - Parameter isNew: it owns the directory since this moment, as another cache did before. That owner may have
+    ///   died before it noticed the file, and with it what it would have told.
     private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
         guard var file = try? ChangeFile.open(place, holds: false) else {
             // Something that is no file of a cache has the name: others may be there, and are not heard.
