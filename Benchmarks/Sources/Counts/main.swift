@@ -201,6 +201,10 @@ private func fail(_ message: String) -> Never {
     exit(1)
 }
 
+if CommandLine.arguments.dropFirst().first == "peak" {
+    PeakMemory.measure()
+    exit(0)
+}
 guard CommandLine.arguments.count == 4, let operation = operations[CommandLine.arguments[1]],
     let count = Int(CommandLine.arguments[2]), count <= mostOperations
 else {

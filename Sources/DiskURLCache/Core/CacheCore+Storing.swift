@@ -29,7 +29,8 @@ extension CacheCore {
             store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
             return nil
         }
-        let reason = store.store(metadata, draft.body, presented: draft.edited.presented, for: key, ticket: ticket)
+        let reason = store.store(
+            metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket)
         // What was stored for this spelling alone would answer first.
         if reason == nil, key != ownKey, store.contains(ownKey) { store.remove(ownKey) }
         return reason

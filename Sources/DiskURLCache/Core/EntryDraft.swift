@@ -6,7 +6,9 @@ struct EntryDraft {
     var response: EntryMetadata.Response
     /// The URL for the record, without user name and password.
     var url: String?
-    var body: ArrivedBody
+    var body: Body
+    /// Has the body, too, and can become the record.
+    var file: IncomingBody?
     var edited = EditedResponse()
     /// Whether the app itself stores the response, which is then written to disk however soon it expires.
     var isByApp = false
@@ -16,7 +18,7 @@ struct EntryDraft {
     var heldBecause: DiskURLCache.Reason?
 
     /// An answer that a load received.
-    init(_ response: StoredResponse, _ body: ArrivedBody, _ edited: EditedResponse, for hop: ResolvedRequest) {
+    init(_ response: StoredResponse, _ body: Body, _ edited: EditedResponse, for hop: ResolvedRequest) {
         self.response = .http(response)
         url = hop.request.urlWithoutCredentials
         self.body = body

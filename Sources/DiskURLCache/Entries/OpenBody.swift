@@ -6,13 +6,14 @@ import Foundation
 package struct OpenBody: Sendable {
     /// The bytes that `next` has not returned yet, as a range of the whole body.
     private(set) var range: Range<Int>
-    private let read: @Sendable (Range<Int>) -> Data?
+    private let read: @Sendable (_ range: Range<Int>, _ rest: [Data]) -> Data?
 
     /// Large enough that the work for each piece hardly counts.
     static let pieceLength = 256 << 10
 
-    /// - Parameter read: returns these bytes of the body, nil if they cannot be read. The closure keeps the file open.
-    init(count: Int, read: @escaping @Sendable (Range<Int>) -> Data?) {
+    /// - Parameter read: returns these bytes of the body, followed by other data; nil if they cannot be read. The
+    ///   closure keeps the file open.
+    init(count: Int, read: @escaping @Sendable (_ range: Range<Int>, _ rest: [Data]) -> Data?) {
         range = 0..<count
         self.read = read
     }
@@ -29,36 +30,39 @@ package struct OpenBody: Sendable {
     }
 
     /// The bytes that `next` has not returned yet; nil if they cannot be read.
-    var contents: Data? { read(range) }
+    var contents: Data? { read(range, []) }
+
+    /// The same, followed by what is not in the file.
+    func contents(followedBy rest: [Data]) -> Data? { read(range, rest) }
 
     /// The next piece; nil if it cannot be read. An empty body has no pieces.
     mutating func next() -> Data? {
         let end = range.lowerBound + min(Self.pieceLength, range.count)
-        guard let piece = read(range.lowerBound..<end) else { return nil }
+        guard let piece = read(range.lowerBound..<end, []) else { return nil }
         range = end..<range.upperBound
         return piece
     }
 }
 
-/// A stored body during a load: in memory, or in an open file.
-enum StoredBody: Sendable {
-    case whole(Data)
-    case open(OpenBody)
+/// A whole body, stored or on its way into the store: in memory, or in an open file.
+package enum Body: Sendable {
+    case memory(Data)
+    case file(OpenBody)
 
     var count: Int {
         switch self {
-        case .whole(let data): data.count
-        case .open(let body): body.count
+        case .memory(let data): data.count
+        case .file(let body): body.count
         }
     }
 
     /// The bytes that are delivered.
-    func part(_ presentation: Presentation) -> StoredBody {
+    func part(_ presentation: Presentation) -> Body {
         if presentation == .whole { return self }
         switch self {
         // A fresh `Data`: a slice's indices would not start at 0.
-        case .whole(let data): return .whole(Data(presentation.body(of: data)))
-        case .open(let body): return .open(body.part(presentation.range(of: body.count)))
+        case .memory(let data): return .memory(Data(presentation.body(of: data)))
+        case .file(let body): return .file(body.part(presentation.range(of: body.count)))
         }
     }
 }

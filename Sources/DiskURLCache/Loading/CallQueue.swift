@@ -3,39 +3,41 @@ import Foundation
 /// The calls of a load to a client that takes them at its own pace: in order, with a pause and an end. A value; its
 /// owner has the lock.
 struct CallQueue {
-    private var calls: [LoadCall?] = []
-    private var start = 0
-    /// Bytes of pieces in memory that the client has not taken yet. A body in a file takes none.
-    private(set) var undeliveredBytes = 0
+    /// A load has a few: its pieces wait in their body.
+    private var calls: [LoadCall] = []
     /// The client takes no calls meanwhile.
     var isPaused = false
     /// No call is taken or added any more.
     private(set) var isClosed = false
 
     mutating func append(_ call: LoadCall) {
-        guard !isClosed else { return }
-        if case .load(let data) = call { undeliveredBytes += data.count }
-        calls.append(call)
+        if !isClosed { calls.append(call) }
     }
 
-    /// Of a body in a file the next piece, still in its file.
-    ///
-    /// A fast answer adds tens of thousands of calls before its head is delivered, so the first call is taken without
-    /// moving the others.
+    /// The next call. Of a body that arrives, or is in a file, the next piece: `.read` if that is still in the file.
     mutating func next() -> LoadCall? {
-        guard !isPaused, start < calls.count, let call = calls[start] else { return nil }
-        if case .read(let body) = call, body.count > OpenBody.pieceLength {
-            calls[start] = .read(body.part(OpenBody.pieceLength..<body.count))
+        guard !isPaused, let call = calls.first else { return nil }
+        switch call {
+        case .read(let body) where body.count > OpenBody.pieceLength:
+            calls[0] = .read(body.part(OpenBody.pieceLength..<body.count))
             return .read(body.part(0..<OpenBody.pieceLength))
+        case .stream(let body):
+            switch body.next() {
+            case .piece(let data): return .load(data)
+            case .file(let part): return .read(part)
+            case .later: return nil
+            case .end:
+                calls.removeFirst()
+                return next()
+            }
+        case .receive, .load, .read, .confirmStorage, .finish, .fail:
+            return calls.removeFirst()
         }
-        calls[start] = nil
-        start += 1
-        if start == calls.count || start > 1_024 && start * 2 > calls.count {
-            calls.removeFirst(start)
-            start = 0
-        }
-        if case .load(let data) = call { undeliveredBytes -= data.count }
-        return call
+    }
+
+    /// Makes this call the next one.
+    mutating func putBack(_ call: LoadCall) {
+        if !isClosed { calls.insert(call, at: 0) }
     }
 
     mutating func close() {

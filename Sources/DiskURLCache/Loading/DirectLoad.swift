@@ -55,8 +55,6 @@ final class DirectLoad: LoadClient {
 
     // MARK: LoadClient
 
-    var undeliveredBytes: Int { state.withLock { $0.pieces.undeliveredBytes } }
-
     func send(_ calls: [LoadCall]) { perform(calls) }
 
     func perform(_ calls: [LoadCall]) {
@@ -65,13 +63,17 @@ final class DirectLoad: LoadClient {
             for call in calls {
                 switch call {
                 case .receive(let head): state.head = head
-                case .load, .read: state.pieces.append(call)
+                case .load, .read, .stream: state.pieces.append(call)
+                // It does not confirm responses, so it is not asked.
+                case .confirmStorage: break
                 case .finish(let report): (state.report, state.end) = (report, .success(()))
                 case .fail(let error, let report): (state.report, state.end) = (report, .failure(error))
                 }
             }
         }
     }
+
+    func bodyArrived() { hear { _ in } }
 
     func close() {}
 
@@ -108,7 +110,7 @@ package final class LoadReader: Sendable {
         load = DirectLoad(acceptsPieces: acceptsPieces, redirect: redirect)
         self.timeout = timeout
         driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
-        driver.start(onClientQueue: false)
+        driver.start(at: .files)
     }
 
     deinit {
@@ -142,14 +144,11 @@ package final class LoadReader: Sendable {
 
     /// The next piece of the body; nil at its end. For one reader at a time.
     package func next() async throws -> Data? {
-        let (call, isBehind) = try await receive { state -> (LoadCall?, Bool)? in
-            guard let call = state.pieces.next() else {
-                try state.end?.get()
-                return state.end == nil ? nil : (nil, true)
-            }
-            return (call, state.pieces.undeliveredBytes > LoadDriver.undeliveredLimit)
+        let call = try await receive { state -> LoadCall?? in
+            if let call = state.pieces.next() { return call }
+            try state.end?.get()
+            return state.end == nil ? nil : .some(nil)
         }
-        if !isBehind { driver.clientCaughtUp() }
         switch call {
         case .load(let data)?: return data
         case .read(let body)?:
@@ -157,7 +156,7 @@ package final class LoadReader: Sendable {
             let error = URLError(.resourceUnavailable)
             cancel(error)
             throw error
-        case .receive?, .finish?, .fail?, nil: return nil
+        case .receive?, .stream?, .confirmStorage?, .finish?, .fail?, nil: return nil
         }
     }
 

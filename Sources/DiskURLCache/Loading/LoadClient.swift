@@ -4,9 +4,15 @@ import Foundation
 enum LoadCall {
     case receive(DeliveredHead)
     case load(Data)
+    /// The body of the answer, which arrives meanwhile: the client takes its parts at its own pace, and later calls
+    /// wait. Only for a client that takes pieces.
+    case stream(ArrivingBody)
     /// A body that stays in its file: the client takes its pieces at its own pace, and later calls wait. Only for a
     /// client that takes pieces.
     case read(OpenBody)
+    /// Asks a client that confirms each response before it is stored.
+    /// - Parameter completion: takes the response to store, perhaps changed, or nil to store none.
+    indirect case confirmStorage(of: CachedURLResponse, completion: @Sendable (CachedURLResponse?) -> Void)
     // Indirect: a report is large, and rare.
     /// The report is nil for a body whose rest cannot be read.
     indirect case finish(LoadReport)
@@ -23,20 +29,15 @@ protocol LoadClient: AnyObject, Sendable {
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
 
-    /// Bytes sent that the client has not taken yet, as far as that is known. Above `LoadDriver.undeliveredLimit`
-    /// the transfer pauses until `LoadDriver.clientCaughtUp` is called.
-    var undeliveredBytes: Int { get }
-
     /// From any thread.
     func send(_ calls: [LoadCall])
     /// From the thread that started the load, inside `start`.
     func perform(_ calls: [LoadCall])
+    /// A body that had nothing for the client has something now. From any thread.
+    func bodyArrived()
     /// No call follows.
     func close()
 
-    /// - Parameter completion: takes the response to store, perhaps changed, or nil to store none.
-    func confirmStorage(
-        of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void)
     /// - Parameter completion: takes the request to follow, perhaps changed, or nil to get the redirect itself.
     func confirmRedirect(
         _ head: ResponseHead, of request: DiskURLCache.Request, to next: DiskURLCache.Request,
@@ -47,13 +48,8 @@ extension LoadClient {
     var acceptsPieces: Bool { false }
     var confirmsStorage: Bool { false }
     var priority: Float { URLSessionTask.defaultPriority }
-    var undeliveredBytes: Int { 0 }
 
-    func confirmStorage(
-        of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
-    ) {
-        completion(response)
-    }
+    func bodyArrived() {}
 
     func confirmRedirect(
         _ head: ResponseHead, of request: DiskURLCache.Request, to next: DiskURLCache.Request,

@@ -1,6 +1,6 @@
 import Foundation
 
-// A load's request to the network: alone or shared with other loads, and paused for a slow reader.
+// A load's request to the network: alone or shared with other loads.
 
 extension LoadDriver {
     /// - Parameter fields: set in the hop's request.
@@ -17,7 +17,7 @@ extension LoadDriver {
         for field in fields.fields where !isDistrusted || !conditions.contains(field.name) {
             request.headerFields.set(field.name, field.value)
         }
-        let (body, isLate) = state.withLock { state -> (GatheredBody?, Bool) in
+        let (body, isLate) = state.withLock { state -> (ArrivingBody?, Bool) in
             defer { state.body = nil }
             guard !state.machine.hasEnded else { return (state.body, true) }
             state.fetch = token
@@ -68,7 +68,7 @@ extension LoadDriver {
 
     @Sendable private func endWait(mayWaitAgain: Bool) {
         state.withLock { $0.sharing = .none }
-        handle(.waitEnded(mayWaitAgain: mayWaitAgain))
+        handle(.waitEnded(mayWaitAgain: mayWaitAgain), at: .files)
     }
 
     /// For one thing at a time: a load that waits, or a refresh in the background.
@@ -108,7 +108,8 @@ extension LoadDriver {
     func redirect(_ head: ResponseHead, _ next: DiskURLCache.Request) {
         let proceed: @Sendable (DiskURLCache.Request?) -> Void = { [self] next in
             // Prepares what depends on the app outside the lock: the session's cookies, the key.
-            handle(.redirectDecided(next.map { cache.resolve(transport.prepare($0), variant: transport.keyVariant) }))
+            let hop = next.map { cache.resolve(transport.prepare($0), variant: transport.keyVariant) }
+            handle(.redirectDecided(hop), at: .network)
         }
         guard let client else { return proceed(next) }
         client.confirmRedirect(head, of: state.withLock { $0.hop.request }, to: next, completion: proceed)
@@ -116,16 +117,17 @@ extension LoadDriver {
 
     // MARK: Refreshes in the background
 
-    func refreshInBackground(_ revalidation: Revalidation) {
+    /// The beginning of a refresh; nil if one of this key is in progress.
+    func refresh(_ revalidation: Revalidation) -> (@Sendable () -> Void)? {
         let (hop, variants) = state.withLock { ($0.hop, $0.machine.found.map(\.variant)) }
-        guard let key = hop.key, cache.loads.beginRefresh(key) else { return }
+        guard let key = hop.key, cache.loads.beginRefresh(key) else { return nil }
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }
         let refreshed = cache.resolve(request, variant: transport.keyVariant).answered(under: hop.equivalent)
         let driver = LoadDriver(cache: cache, request: refreshed, transport: transport, client: nil, refreshKey: key)
         driver.limitRefresh(to: 1)
-        driver.handle(variants, onClientQueue: false) { .refreshing($0, revalidation, $1, now: $2) }
+        return { driver.handle(variants, at: .files) { .refreshing($0, revalidation, $1, now: $2) } }
     }
 
     /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its
@@ -133,25 +135,5 @@ extension LoadDriver {
     func limitRefresh(to timeouts: Double) {
         let seconds = state.withLock { $0.hop.request.timeout } * timeouts
         setDeadline(in: seconds) { self.cancel() }
-    }
-
-    // MARK: The reader's pace
-
-    /// Bytes that may wait for a slow client; above, the transfer is paused if the transport can.
-    static let undeliveredLimit = 1 << 20
-
-    func holdUpIfBehind() {
-        guard let client, client.undeliveredBytes > Self.undeliveredLimit, let fetch = state.withLock({ $0.fetch })
-        else { return }
-        // One slow reader does not hold up others.
-        finishLeading()
-        fetch.setPaused(true)
-        // The client may have caught up in between.
-        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.setPaused(false) }
-    }
-
-    /// Called for a client whose `undeliveredBytes` are within the limit again.
-    func clientCaughtUp() {
-        state.withLock { $0.fetch }?.setPaused(false)
     }
 }

@@ -4,16 +4,34 @@ import Foundation
 // responses.
 
 extension LoadDriver {
-    func gather(_ storing: StoredResponse?, length: Int?) {
-        let (hop, head) = state.withLock { ($0.hop, $0.networkHead) }
-        let digests = head.flatMap { statedDigests($0.fields, status: $0.status, of: hop) }
-        let body = GatheredBody(storing: storing, length: length, digests: digests, for: hop, in: cache)
+    /// - Returns: the body, if its pieces go to the client as they arrive.
+    func beginBody(_ plan: LoadMachine.BodyPlan) -> ArrivingBody? {
+        let (fetch, hop, head) = state.withLock { ($0.fetch, $0.hop, $0.networkHead) }
+        func digests() -> BodyDigests? { head.flatMap { statedDigests($0.fields, status: $0.status, of: hop) } }
+        let pausable = fetch?.canPause == true ? fetch : nil
+        let pieces = client.map { ArrivingBody.Reader.pieces($0) } ?? .none
+        let body: ArrivingBody
+        var streams = true
+        switch plan {
+        // Delivered already when a digest could be compared.
+        case .stream: body = ArrivingBody(for: nil, reader: pieces, pausable: pausable, of: hop, in: cache)
+        case .gather:
+            streams = false
+            body = ArrivingBody(for: nil, reader: .whole, digests: digests(), of: hop, in: cache)
+        case .store(let response, let streamed, let length):
+            streams = streamed
+            let whole = client == nil ? ArrivingBody.Reader.none : .whole
+            body = ArrivingBody(
+                for: response, reader: streamed ? pieces : whole, length: length, digests: digests(),
+                pausable: pausable, of: hop, in: cache, refused: { self.giveUpStoring($0) })
+        }
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
             if !state.machine.hasEnded { state.body = body }
             return state.machine.hasEnded
         }
-        if isLate { body.discard() } else if let refusal = body.refusal { giveUpStoring(refusal) }
+        if isLate { body.discard() }
+        return streams ? body : nil
     }
 
     /// Those of a body that are to be compared with it, by the configuration.
@@ -24,7 +42,7 @@ extension LoadDriver {
     }
 
     /// Which digest contradicts the body that is to be stored: as it arrived, or joined of two parts.
-    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: GatheredBody?, of hop: ResolvedRequest) -> String?
+    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: ArrivingBody?, of hop: ResolvedRequest) -> String?
     {
         if let field = body?.wrongDigest { return field }
         guard storing.isJoined, let joined = storing.edited.data,
@@ -35,16 +53,18 @@ extension LoadDriver {
     }
 
     func keep(_ piece: Data) {
-        guard let body = state.withLock({ $0.body }), let refusal = body.append(piece) else { return }
-        giveUpStoring(refusal)
-        guard refusal == .diskFailed else { return }
-        let url = report.request.foundationURL
-        cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
+        guard let body = state.withLock({ $0.body }) else { return }
+        // One slow reader does not hold up others.
+        if body.append(piece) { finishLeading() }
     }
 
     /// The rest of the body, which may be endless, serves at most this load.
     private func giveUpStoring(_ reason: DiskURLCache.Reason) {
         release()
+        if reason == .diskFailed {
+            let url = report.request.foundationURL
+            cache.hub.emit(.notStored(url: url?.removingCredentials, reason: reason))
+        }
         guard client == nil else { return }
         refuseBody(reason)
         cancel()
@@ -67,20 +87,19 @@ extension LoadDriver {
             // The client may still get it.
             return
         }
-        let content: ArrivedBody
-        if let data = storing.edited.data {
-            content = .memory(data)
-        } else {
+        var draft = EntryDraft(storing.response, .memory(storing.edited.data ?? Data()), storing.edited, for: hop)
+        if storing.edited.data == nil {
             switch body?.content {
-            case .success(let gathered)?: content = gathered
+            case .success(let whole)?:
+                draft.body = whole.body
+                draft.file = whole.file
             case .failure(let reason)?: return refuseBody(reason)
-            case nil: content = .memory(Data())
+            case nil: break
             }
         }
-        var draft = EntryDraft(storing.response, content, storing.edited, for: hop)
         draft.heldBecause = storing.heldBecause
         note(cache.insert(draft, for: hop, ticket: ticket))
-        if case .file = content { body?.discard() }
+        body?.endStoring()
         for variant in storing.replacing where variant.metadata.varyKey != storing.response.vary {
             remove(variant, of: key, by: ticket)
         }
@@ -124,20 +143,23 @@ extension LoadDriver {
         let (hop, body) = state.withLock { ($0.hop, $0.body) }
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
             refuseBody(reason)
-            handle(.storageConfirmed(nil))
+            handle(.storageConfirmed(nil), at: .network)
         }
+        // The question may wait long for a slow client, and what is not in the file would be in memory meanwhile.
+        body?.writeRest()
         if let refusal = body?.refusal { return refuse(refusal) }
-        let cached = Self.proposed(response, for: hop.request, read: body?.reader)
+        let cached = Self.proposed(response, for: hop.request, read: body?.reading)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
             let edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
             // The file could not be read.
             if let refusal = body?.refusal { return refuse(refusal) }
             if edited == nil { note(accepted == nil ? .refusedByDelegate : .refusedByApp) }
-            handle(.storageConfirmed(edited))
+            handle(.storageConfirmed(edited), at: .network)
         }
-        guard byDelegate, let client else { return finish(cached) }
-        client.confirmStorage(of: cached, completion: finish)
+        guard byDelegate, let client, client.confirmsStorage else { return finish(cached) }
+        // Behind the pieces of the body.
+        client.send([.confirmStorage(of: cached, completion: finish)])
     }
 
     /// The response as the delegate and the app see it. Most delegates do not look: on Linux nothing is read or made

@@ -17,7 +17,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         var fetch: FetchToken?
         /// Of the key, taken before the request was sent: a response that was removed since is not stored.
         var ticket: StoreTicket?
-        var body: GatheredBody?
+        var body: ArrivingBody?
         /// Whether other loads wait for this one's fetch, or this one for another's.
         var sharing = Sharing.none
         /// The network's answer depends on credentials that the request does not show.
@@ -26,7 +26,6 @@ final class LoadDriver: FetchReceiver, Sendable {
         var deadline: Timeouts.ID?
 
         var hop: ResolvedRequest { machine.hop }
-
     }
 
     enum Sharing {
@@ -72,7 +71,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             return state.machine.handle(.cancelled)
         }
         guard let actions else { return }
-        perform(actions, onClientQueue: true)
+        perform(actions[...], at: .client)
         _ = end(URLError(.cancelled), wasCancelled: true)
     }
 
@@ -91,7 +90,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         }
         fetch?.cancel()
         finishLeading()
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: .files)
         return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
     }
 
@@ -114,11 +113,11 @@ final class LoadDriver: FetchReceiver, Sendable {
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
             return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
         }
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: .network)
     }
 
     func fetchReceived(_ data: Data) {
-        perform(state.withLock { $0.fetch == nil ? [] : $0.machine.handle(.data(data)) }, onClientQueue: false)
+        perform(state.withLock { $0.fetch == nil ? [] : $0.machine.handle(.data(data))[...] }, at: .network)
     }
 
     func fetchEnded(_ error: Swift.Error?) {
@@ -128,29 +127,46 @@ final class LoadDriver: FetchReceiver, Sendable {
             // The token's controls hold the sender of the request, which holds this load.
             state.fetch = nil
             if let error { cache.noteFailure(error, of: state.hop, state.ticket) }
+            state.body?.complete()
             return state.machine.handle(.ended(error, now: now))
         }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
-        perform(actions, onClientQueue: false)
+        perform(actions[...], at: .network)
     }
 
     // MARK: Actions
 
-    func handle(_ event: LoadMachine.Event) {
-        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: false)
+    /// Where actions are performed.
+    enum Place {
+        /// On the client's queue, inside `startLoading`: the client may be called directly. On Linux all sessions share
+        /// this queue, and Foundation traps if a task is made on it.
+        case client
+        /// Where an answer arrives from the network, or a delegate has decided. Other loads may wait for that queue.
+        case network
+        /// On the lookup queue, the queue of the load's body, or the thread of a direct load: files may be used.
+        case files
     }
 
-    private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
+    func handle(_ event: LoadMachine.Event, at place: Place) {
+        perform(state.withLock { $0.machine.handle(event) }[...], at: place)
+    }
+
+    private func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
         var calls: [LoadCall] = []
-        calls.reserveCapacity(actions.count)
-        for action in actions {
+        for (index, action) in zip(actions.indices, actions) {
+            if place == .network, action.usesFiles, let queue = queue(for: action) {
+                // Until the last action is done, no event comes but a cancellation: the answer has ended.
+                client?.send(calls)
+                return queue.async { self.perform(actions[index...], at: .files) }
+            }
             switch action {
             case .lookUp:
                 finishLeading()
-                start(onClientQueue: onClientQueue)
-            case .readBody(let variant): read(variant, onClientQueue: onClientQueue)
-            case .fetch(let fields, let collapsible): fetch(fields, collapsible: collapsible)
+                start(at: place)
+            case .readBody(let variant): read(variant, at: place)
+            case .fetch(let fields, let collapsible):
+                leaveClientQueue(place) { self.fetch(fields, collapsible: collapsible) }
             case .cancelFetch:
                 state.withLock { state in
                     defer { state.fetch = nil }
@@ -159,7 +175,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .release: release()
             case .distrustValidators:
                 if let key = state.withLock({ $0.hop.key }) { cache.loads.distrust(key, now: cache.now) }
-            case .gather(let storing, let length): gather(storing, length: length)
+            case .beginBody(let plan): if let body = beginBody(plan) { calls.append(.stream(body)) }
             case .keep(let data): keep(data)
             case .deliverNetworkHead:
                 if let head = state.withLock({ $0.networkHead }) { calls.append(.receive(withCacheStatus(head))) }
@@ -171,7 +187,12 @@ final class LoadDriver: FetchReceiver, Sendable {
                 if let head = reusedHead(reuse, variant) { calls.append(.receive(head)) }
             case .deliverBody(let body): calls.append(delivery(body))
             case .deliverGathered:
-                if let data = state.withLock({ $0.body })?.data { calls.append(delivery(.whole(data))) }
+                let body = state.withLock { $0.body }
+                if let data = body?.gathered {
+                    calls.append(delivery(.memory(data)))
+                } else if body != nil {
+                    calls.append(.fail(URLError(.resourceUnavailable), nil))
+                }
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
             case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
@@ -180,19 +201,32 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .forget(let keys):
                 for key in keys { cache.store.remove(key) }
             case .invalidate(let invalidation): cache.invalidate(invalidation)
-            case .redirect(let head, let next): redirect(head, next)
-            case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
+            case .redirect(let head, let next): leaveClientQueue(place) { self.redirect(head, next) }
+            case .refreshInBackground(let revalidation):
+                if let refresh = refresh(revalidation) { leaveClientQueue(place, refresh) }
             }
         }
-        if onClientQueue { client?.perform(calls) } else { client?.send(calls) }
-        holdUpIfBehind()
+        if place == .client { client?.perform(calls) } else { client?.send(calls) }
     }
 
-    private func delivery(_ body: StoredBody) -> LoadCall {
+    /// Does what may send a request.
+    private func leaveClientQueue(_ place: Place, _ work: @escaping @Sendable () -> Void) {
+        if place == .client { CacheCore.lookupQueue.async(execute: work) } else { work() }
+    }
+
+    /// The queue for an action that reads or writes files, where an answer has arrived; nil if it may do so there.
+    private func queue(for action: LoadMachine.Action) -> DispatchQueue? {
+        if let queue = state.withLock({ $0.body })?.fileQueue { return queue }
+        // Only the body's own file matters to it.
+        if case .confirmStorage = action { return nil }
+        return transport.sharesItsQueue && cache.store.disk != nil ? CacheCore.lookupQueue : nil
+    }
+
+    private func delivery(_ body: Body) -> LoadCall {
         state.withLock { $0.machine.report.bytes += body.count }
         return switch body {
-        case .whole(let data): .load(data)
-        case .open(let body): .read(body)
+        case .memory(let data): .load(data)
+        case .file(let body): .read(body)
         }
     }
 
@@ -202,22 +236,21 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     /// Begins the load, or its next hop.
-    /// - Parameter onClientQueue: whether the client may be called on this queue.
-    func start(onClientQueue: Bool = true) {
+    func start(at place: Place = .client) {
         let hop = state.withLock { $0.hop }
-        guard let key = hop.key else { return found([], onClientQueue: onClientQueue) }
+        guard let key = hop.key else { return found([], at: place) }
         if hop.mayRest {
-            if let held = cache.restingAnswer(to: hop) { return found([held], onClientQueue: onClientQueue) }
+            if let held = cache.restingAnswer(to: hop) { return found([held], at: place) }
             let failure = cache.restingFailure(of: hop)
             state.withLock { $0.machine.recentFailure = failure }
         }
         let lookup = cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
         // decisions there.
-        if let known = lookup.known, !onClientQueue || !known.isEmpty,
+        if let known = lookup.known, place != .client || !known.isEmpty,
             !known.isEmpty || !cache.store.mayHaveEquivalent(of: key)
         {
-            return found(known, onClientQueue: onClientQueue)
+            return found(known, at: place)
         }
         CacheCore.lookupQueue.async { [self] in
             var variants = lookup.variants()
@@ -225,41 +258,39 @@ final class LoadDriver: FetchReceiver, Sendable {
                 state.withLock { $0.machine.use(equivalent.key) }
                 variants = equivalent.variants
             }
-            found(variants, onClientQueue: false)
+            found(variants, at: .files)
         }
     }
 
-    private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
-        handle(variants, onClientQueue: onClientQueue) { .found($0, $1, now: $2) }
+    private func found(_ variants: [StoredVariant], at place: Place) {
+        handle(variants, at: place) { .found($0, $1, now: $2) }
     }
 
     /// Gives the stored responses to the machine.
     func handle(
-        _ variants: [StoredVariant], onClientQueue: Bool,
+        _ variants: [StoredVariant], at place: Place,
         _ event: ([FoundResponse], CachingOptions, Date) -> LoadMachine.Event
     ) {
         // Not under the lock: the facts of an entry have a lock of their own.
         let found = variants.compactMap { FoundResponse($0) }
         let event = event(found, options(for: found.first?.candidate.response.fields), cache.now)
-        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: onClientQueue)
+        handle(event, at: place)
     }
 
-    private func read(_ variant: StoredVariant, onClientQueue: Bool) {
-        if onClientQueue { return CacheCore.lookupQueue.async { self.read(variant, onClientQueue: false) } }
+    private func read(_ variant: StoredVariant, at place: Place) {
+        if place == .client { return CacheCore.lookupQueue.async { self.read(variant, at: .files) } }
         let acceptsOpenBody = state.withLock { $0.machine.acceptsOpenBody }
-        var body: StoredBody?
+        var body: Body?
         var entry: StoredEntry?
         if acceptsOpenBody, variant.entry == nil, let open = variant.open {
-            body = open().map { .open($0) }
+            body = open().map { .file($0) }
         } else {
             entry = variant.load()
-            body = entry.map { .whole($0.body) }
+            body = entry.map { .memory($0.body) }
         }
         let now = cache.now
-        let actions = state.withLock { state in
-            state.machine.handle(.body(body, entry: entry, gathered: state.body?.data ?? Data(), now: now))
-        }
-        perform(actions, onClientQueue: false)
+        let arrived = state.withLock { $0.machine.readsForAnswer ? $0.body : nil }
+        handle(.body(body, entry: entry, gathered: arrived?.gathered ?? Data(), now: now), at: place)
     }
 
     // MARK: The end
@@ -270,7 +301,12 @@ final class LoadDriver: FetchReceiver, Sendable {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
         var (report, hop, used) = state.withLock { ($0.machine.report, $0.hop, $0.machine.used) }
-        let (body, deadline) = state.withLock { ($0.body, $0.deadline) }
+        let (body, deadline) = state.withLock { state in
+            // A client that has not taken the body yet keeps it.
+            defer { state.body = nil }
+            return (state.body, state.deadline)
+        }
+        body?.complete()
         body?.discard()
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
@@ -297,5 +333,18 @@ final class LoadDriver: FetchReceiver, Sendable {
         var fields = head.fields
         cacheStatus.append(to: &fields)
         return DeliveredHead(head, fields: fields)
+    }
+}
+
+extension LoadMachine.Action {
+    /// Whether it reads or writes files, if the cache has a disk layer.
+    fileprivate var usesFiles: Bool {
+        switch self {
+        case .store, .change, .readBody, .forget, .deliverGathered, .confirmStorage: true
+        case .lookUp, .fetch, .cancelFetch, .release, .distrustValidators, .beginBody, .keep, .deliverNetworkHead,
+            .deliverStoredHead, .deliverReusedHead, .deliverBody, .finish, .fail, .invalidate, .redirect,
+            .refreshInBackground:
+            false
+        }
     }
 }

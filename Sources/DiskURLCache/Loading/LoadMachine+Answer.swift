@@ -20,7 +20,7 @@ extension LoadMachine {
         case .revalidate where recentFailure != nil, .fetch where recentFailure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
             let response = found[reuse.index]
-            if let body = response.candidate.body { return answer(reuse, body: .whole(body), now: now) }
+            if let body = response.candidate.body { return answer(reuse, body: .memory(body), now: now) }
             state = .reading(reuse)
             return [.readBody(response.variant)]
         case .revalidate(let revalidation):
@@ -81,7 +81,7 @@ extension LoadMachine {
     }
 
     /// Answers from the store.
-    mutating func answer(_ reuse: Reuse, body: StoredBody?, now: Date) -> [Action] {
+    mutating func answer(_ reuse: Reuse, body: Body?, now: Date) -> [Action] {
         guard let body, found[reuse.index].candidate.canServe(reuse.presentation, of: body.count) else {
             // Removed, damaged or of another length than the decision assumed: as if it were not stored.
             found = []

@@ -67,7 +67,7 @@ extension LoadMachine {
     private mutating func begin(_ answer: inout Answer, of fetch: Fetch) -> [Action] {
         guard case .deliver(let verdict, _)? = answer.decision else {
             // A 304, or the rest of a body: the stored body is needed too, so the client gets both at the end.
-            return [.gather(storing: nil, length: nil)]
+            return [.beginBody(.gather)]
         }
         let head = answer.head
         let bypass = hop.decision.refusal
@@ -79,19 +79,21 @@ extension LoadMachine {
         var actions: [Action] = []
         // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
         if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
-        let isStreamed = streams && answer.redirect == nil
-        switch verdict {
-        case .store(let response, _, _) where isStreamed || isRefresh, .hold(let response, _) where isStreamed:
-            let length = facts.method == "HEAD" ? nil : head.bodyLength
-            actions.append(.gather(storing: response, length: length))
-        case .refuse where isStreamed: answer.isGathered = false
-        case .store, .refuse, .hold: actions.append(.gather(storing: nil, length: nil))
-        }
-        if isStreamed {
-            answer.isDelivered = true
-            actions.append(.deliverNetworkHead)
-        }
+        answer.isDelivered = streams && answer.redirect == nil
+        if answer.isDelivered { actions.append(.deliverNetworkHead) }
+        actions.append(.beginBody(plan(for: answer, verdict)))
         return actions
+    }
+
+    private func plan(for answer: Answer, _ verdict: StorageVerdict) -> BodyPlan {
+        let length = facts.method == "HEAD" ? nil : answer.head.bodyLength
+        switch verdict {
+        case .store(let response, _, _):
+            return .store(response, streams: answer.isDelivered, length: length)
+        case .hold(let response, _) where answer.isDelivered:
+            return .store(response, streams: true, length: length)
+        case .hold, .refuse: return answer.isDelivered ? .stream : .gather
+        }
     }
 
     /// What the answer says is no longer valid (RFC 9111 §4.4).
@@ -111,7 +113,8 @@ extension LoadMachine {
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
             return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
-        return (answer.isGathered ? [.keep(data)] : []) + (answer.isDelivered ? [.deliverBody(.whole(data))] : [])
+        if answer.isDelivered { report.bytes += data.count }
+        return [.keep(data)]
     }
 
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {
@@ -198,7 +201,7 @@ extension LoadMachine {
 
     /// A 304, or the rest of a response that is stored in part: both need the stored body.
     mutating func complete(
-        _ answer: Answer, index: Int, storedBody: StoredBody?, gathered: Data, now: Date
+        _ answer: Answer, index: Int, storedBody: Body?, gathered: Data, now: Date
     ) -> [Action] {
         guard let storedBody else {
             if isRefresh { return endRefresh() }
@@ -210,16 +213,16 @@ extension LoadMachine {
         var storage: LoadReport.Storage?
         let stored: StoredResponse
         let presentation: Presentation
-        let whole: StoredBody
+        let whole: Body
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
             guard found[index].candidate.canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, shown, storedBody)
             actions = changes.map(action)
         case .combine(_, let response, let parts, let verdict):
-            guard case .whole(let first) = storedBody, let joined = parts.joined(first, gathered)
+            guard case .memory(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
-            (stored, presentation, whole) = (response, .whole, .whole(joined))
+            (stored, presentation, whole) = (response, .whole, .memory(joined))
             storage = verdict.refusal.map { .refused($0) }
             if case .store(let response, let replaced, _) = verdict {
                 actions = [

@@ -25,7 +25,7 @@ struct LoadMachine {
         /// - Parameters:
         ///   - entry: what was read into memory: it is not read again.
         ///   - gathered: the body of the network's answer, if it completes the stored one.
-        case body(StoredBody?, entry: StoredEntry? = nil, gathered: Data = Data(), now: Date)
+        case body(Body?, entry: StoredEntry? = nil, gathered: Data = Data(), now: Date)
         /// Reply to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or
         /// takes too long.
         /// - Parameter mayWaitAgain: that load was cancelled, so it is not known whether its answer can be shared.
@@ -53,21 +53,18 @@ struct LoadMachine {
         case release
         /// The server's 304 confirmed no stored response: it is asked without a condition for a while.
         case distrustValidators
-        /// Before the first piece of a body. Without this action the pieces are not gathered.
-        /// - Parameters:
-        ///   - storing: the response that is stored with the body: not more than may be stored, and not all in memory.
-        ///     Nil for a body that is delivered at the end, however large it is.
-        ///   - length: the body's length as the head gives it.
-        indirect case gather(storing: StoredResponse?, length: Int?)
+        /// The body of the answer begins; a list has it before the first `keep`.
+        indirect case beginBody(BodyPlan)
+        /// The next piece of the body.
         case keep(Data)
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead)
         /// The head of a stored response that is reused without a request: the driver may have made it before.
         case deliverReusedHead(Reuse, StoredVariant)
-        /// A piece as it arrives, a stored body, or a completed one.
-        case deliverBody(StoredBody)
-        /// The whole gathered body.
+        /// A stored body, or a completed one.
+        case deliverBody(Body)
+        /// The body that has arrived, whole.
         case deliverGathered
         case finish
         case fail(Swift.Error)
@@ -84,6 +81,19 @@ struct LoadMachine {
         /// Gives the redirect to the driver, which replies with the next hop.
         indirect case redirect(ResponseHead, DiskURLCache.Request)
         indirect case refreshInBackground(Revalidation)
+    }
+
+    /// What becomes of a body that arrives.
+    enum BodyPlan {
+        /// It is stored with the response.
+        /// - Parameters:
+        ///   - streams: whether its pieces go to the client as they arrive.
+        ///   - length: as the head gives it.
+        case store(StoredResponse, streams: Bool, length: Int?)
+        /// It is not stored, and its pieces go to the client as they arrive.
+        case stream
+        /// It is needed whole, however large it is.
+        case gather
     }
 
     /// A response on its way into the store.
@@ -137,12 +147,10 @@ struct LoadMachine {
         var decision: ResponseDecision?
         /// The head was sent to the client, and so is each piece.
         var isDelivered = false
-        /// The pieces are gathered.
-        var isGathered = true
         /// The request that follows, for a redirect.
         var redirect: DiskURLCache.Request?
         /// The body of an answer from the store.
-        var stored: StoredBody?
+        var stored: Body?
     }
 
     private(set) var hop: ResolvedRequest
@@ -194,6 +202,9 @@ struct LoadMachine {
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: false
         }
     }
+
+    /// A stored body is read for an answer that has arrived, and may be joined with it.
+    var readsForAnswer: Bool { if case .readingForAnswer = state { true } else { false } }
 
     /// The stored part and the arriving rest are being joined: the head is delivered at the end.
     var isCompleting: Bool {

@@ -26,6 +26,9 @@ package protocol LoadTransport: Sendable {
     /// Bodies arrive without the content codings that their heads name.
     var decodesBodies: Bool { get }
 
+    /// Whether the receiver is called on a queue that other answers wait for: no file is read or written there.
+    var sharesItsQueue: Bool { get }
+
     /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
     var keyVariant: String? { get }
 }
@@ -36,6 +39,7 @@ extension LoadTransport {
     package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeout / 2 }
     package var decodesBodies: Bool { false }
     package var keyVariant: String? { nil }
+    package var sharesItsQueue: Bool { false }
 }
 
 /// Receives the answer to a request that was sent.
@@ -73,6 +77,8 @@ package final class FetchToken: Sendable {
     }
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    /// Whether the transport can pause the transfer.
+    var canPause: Bool { state.withLock { $0.setPaused != nil } }
 
     /// Called by the transport once the request can be stopped. False if it was cancelled meanwhile: then it is not
     /// sent.

@@ -21,8 +21,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// Gets each piece of a body, too: a delegate that the client itself does not give them to. Called on the session's
     /// delegate queue.
     private let passesPiece: (@Sendable (Data) -> Void)?
-    /// The delegate has a piece of a body in a file: the next one is read when the delegate is done with it.
-    private var awaitsDelegate = false
+    /// A piece of a body in a file is being read.
+    private var isReading = false
+    /// Bytes that were passed on and that the delegate has perhaps not received: its queue takes any number.
+    private var bytesWithDelegate = 0
+    /// Those of them for which no operation in the delegate's queue will report that it received them.
+    private var unreportedBytes = 0
     private let calls = Mutex(CallQueue())
     /// The client knows that the task has ended. Not so after a 401: Foundation may ask for credentials then, and a
     /// refusal ends the task through the client.
@@ -56,8 +60,15 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     private func deliverAll() {
-        while !awaitsDelegate, let call = calls.withLock({ $0.next() }) { deliver(call) }
+        while !isReading, bytesWithDelegate <= Self.delegateLimit, let call = calls.withLock({ $0.next() }) {
+            deliver(call)
+        }
     }
+
+    /// Bytes that may wait in the delegate's queue.
+    private static let delegateLimit = 1 << 20
+
+    func bodyArrived() { queue.enqueue { self.deliverAll() } }
 
     /// On `queue`: the task was suspended.
     func pause() {
@@ -85,16 +96,10 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         case .load(let data):
             if let passesPiece, !data.isEmpty { session.delegateQueue.addOperation { passesPiece(data) } }
             client.urlProtocol(urlProtocol, didLoad: data)
-        case .read(let body):
-            guard let piece = body.contents else { return deliver(.fail(URLError(.resourceUnavailable), nil)) }
-            awaitsDelegate = true
-            client.urlProtocol(urlProtocol, didLoad: piece)
-            session.delegateQueue.addOperation { [self] in
-                queue.enqueue {
-                    self.awaitsDelegate = false
-                    self.deliverAll()
-                }
-            }
+            if acceptsPieces { countWithDelegate(data.count) }
+        case .read(let piece): read(piece)
+        case .stream: break
+        case .confirmStorage(let response, let completion): confirmStorage(of: response, completion: completion)
         case .finish:
             close()
             client.urlProtocolDidFinishLoading(urlProtocol)
@@ -106,14 +111,40 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         }
     }
 
+    /// Reads a piece where nobody else waits for the disk, and delivers it next.
+    private func read(_ piece: OpenBody) {
+        isReading = true
+        CacheCore.lookupQueue.async { [self] in
+            let call: LoadCall = piece.contents.map { .load($0) } ?? .fail(URLError(.resourceUnavailable), nil)
+            queue.enqueue {
+                self.isReading = false
+                self.calls.withLock { $0.putBack(call) }
+                self.deliverAll()
+            }
+        }
+    }
+
+    /// Foundation puts each piece into the delegate's queue. After some of them an operation follows that reports them.
+    private func countWithDelegate(_ bytes: Int) {
+        bytesWithDelegate += bytes
+        unreportedBytes += bytes
+        guard unreportedBytes >= OpenBody.pieceLength else { return }
+        let reported = unreportedBytes
+        unreportedBytes = 0
+        session.delegateQueue.addOperation { [self] in
+            queue.enqueue {
+                self.bytesWithDelegate -= reported
+                self.deliverAll()
+            }
+        }
+    }
+
     // MARK: The delegates' decisions
 
-    func confirmStorage(
+    private func confirmStorage(
         of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         guard acceptsPieces, let dataTask = task as? URLSessionDataTask else { return completion(response) }
-        // The delegate does not confirm a response for a cancelled task.
-        guard !calls.withLock({ $0.isClosed }) else { return completion(nil) }
         session.delegateQueue.addOperation { [session, delegates] in
             for case let delegate as any URLSessionDataDelegate in delegates {
                 if delegate.confirms(response, of: dataTask, in: session, completion) { return }

@@ -16,29 +16,26 @@ final class NetworkSessions: Sendable {
 
     /// By the identity of the outer session.
     let sessions = Mutex<[ObjectIdentifier: Inner]>([:])
-    /// Tasks are made and resumed on this queue: on the queue that calls protocols, libdispatch would trap.
-    private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
 
-    /// Sends a request; the receiver gets the answer until the end or until the token is cancelled.
+    /// Sends a request; the receiver gets the answer until the end or until the token is cancelled. Not to be called on
+    /// the queue that calls protocols: there libdispatch would trap when a task is made or resumed.
     func start(
         _ request: URLRequest, outer: URLSession, task outerTask: URLSessionTask?, token: FetchToken,
         receiver: any FetchReceiver
     ) {
-        queue.async {
-            guard !token.isCancelled else { return }
-            let inner = self.inner(for: outer)
-            let task = inner.session.dataTask(with: request)
-            inner.delegate.add(receiver, for: task, outer: outer, outerTask)
-            let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
-                delegate.remove(task)
-                // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
-                // cancellation that comes while it forgets the task.
-                session.delegateQueue.addOperation { LoadingSystem.cancel(task) }
-            })
-            LoadingSystem.setPriority(token.priority, of: task)
-            // A task that is never resumed gets no calls and holds no object.
-            if isWanted { task.resume() } else { inner.delegate.remove(task) }
-        }
+        guard !token.isCancelled else { return }
+        let inner = inner(for: outer)
+        let task = inner.session.dataTask(with: request)
+        inner.delegate.add(receiver, for: task, outer: outer, outerTask)
+        let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
+            delegate.remove(task)
+            // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
+            // cancellation that comes while it forgets the task.
+            session.delegateQueue.addOperation { LoadingSystem.cancel(task) }
+        })
+        LoadingSystem.setPriority(token.priority, of: task)
+        // A task that is never resumed gets no calls and holds no object.
+        if isWanted { task.resume() } else { inner.delegate.remove(task) }
     }
 
     private func inner(for outer: URLSession) -> Inner {
@@ -66,10 +63,8 @@ final class NetworkSessions: Sendable {
         configuration.httpShouldSetCookies = false
         let delegate = NetworkDelegate()
         // Not the outer session's queue, which a client may block.
-        let queue = OperationQueue()
-        queue.maxConcurrentOperationCount = 1
-        queue.qualityOfService = .userInitiated
-        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        let session = URLSession(
+            configuration: configuration, delegate: delegate, delegateQueue: LoadingSystem.makeDelegateQueue())
         return Inner(outer: outer, session: session, delegate: delegate)
     }
 

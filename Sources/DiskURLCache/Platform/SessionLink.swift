@@ -85,6 +85,8 @@ extension SessionLink: LoadTransport {
 
     // As URLSession does.
     var decodesBodies: Bool { true }
+    // An inner session calls its delegate on one serial queue.
+    var sharesItsQueue: Bool { true }
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.

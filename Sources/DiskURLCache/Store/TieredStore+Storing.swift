@@ -1,19 +1,5 @@
 import Foundation
 
-/// A body that has arrived whole.
-package enum ArrivedBody: Sendable {
-    case memory(Data)
-    /// No memory layer takes it: its file becomes the record.
-    case file(IncomingBody)
-
-    var count: Int {
-        switch self {
-        case .memory(let data): data.count
-        case .file(let file): file.count
-        }
-    }
-}
-
 // Stores and updates. Each holds the stripe of its key.
 
 extension TieredStore {
@@ -37,14 +23,15 @@ extension TieredStore {
     /// an event says so.
     ///
     /// - Parameters:
+    ///   - file: a file that has the body already, and becomes the record.
     ///   - metadata: their sequence number is given here, where calls for one key are in order.
     ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
     ///   - isList: it is no response, but a list of the cache's own (`VariationList`): no event tells of it.
     @discardableResult
     func store(
-        _ metadata: EntryMetadata, _ body: ArrivedBody, presented: CachedURLResponse? = nil, for key: RequestKey,
-        ticket: StoreTicket? = nil, isList: Bool = false
+        _ metadata: EntryMetadata, _ body: Body, in file: IncomingBody? = nil, presented: CachedURLResponse? = nil,
+        for key: RequestKey, ticket: StoreTicket? = nil, isList: Bool = false
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         let outcome = stripe(of: key).withLock { _ -> Outcome in
@@ -53,10 +40,10 @@ extension TieredStore {
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
             if let reason = prepare(&metadata, for: key, ticket) { return .refused(reason) }
-            let outcome = put(metadata, body, presented, for: key)
+            let outcome = put(metadata, body, file, presented, for: key)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
-        if case .file(let file) = body { file.discard() }
+        file?.discard()
         // An event is made if an app listens, and so is its URL.
         let url = { metadata.foundationURL }
         let isInMemoryOnly: Bool
@@ -116,7 +103,8 @@ extension TieredStore {
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
-        _ metadata: EntryMetadata, _ body: ArrivedBody, _ presented: CachedURLResponse?, for key: RequestKey
+        _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ presented: CachedURLResponse?,
+        for key: RequestKey
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         // Asked before the disk has the response.
@@ -129,7 +117,7 @@ extension TieredStore {
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
-        switch write(metadata, body, whole, for: key) {
+        switch write(metadata, file, whole, for: key) {
         case .written:
             keep(entry, metadata, for: key, isFirst: isFirst)
             return .stored
@@ -161,24 +149,24 @@ extension TieredStore {
 
     /// The response with its body in memory; nil if the body stays in its file.
     private func entry(
-        _ metadata: EntryMetadata, _ body: ArrivedBody, isForDisk: Bool, _ presented: CachedURLResponse?
+        _ metadata: EntryMetadata, _ body: Body, isForDisk: Bool, _ presented: CachedURLResponse?
     ) -> StoredEntry? {
         switch body {
         case .memory(let data): return StoredEntry(metadata: metadata, body: data, presented: presented)
-        case .file(let file):
+        case .file(let open):
             // The delegate or `Configuration.willCacheResponse` may have kept the response off the disk meanwhile.
-            guard !isForDisk, file.count <= largestMemoryEntry, let data = file.opening.contents else { return nil }
+            guard !isForDisk, open.count <= largestMemoryEntry, let data = open.contents else { return nil }
             return StoredEntry(metadata: metadata, body: data)
         }
     }
 
     private func write(
-        _ metadata: EntryMetadata, _ body: ArrivedBody, _ entry: StoredEntry?, for key: RequestKey
+        _ metadata: EntryMetadata, _ file: IncomingBody?, _ entry: StoredEntry?, for key: RequestKey
     ) -> DiskWriteResult {
         let now = MonotonicTime.nanoseconds
-        if let entry, let disk { return disk.write(entry, for: key, usedAt: now) }
-        guard case .file(let file) = body, let diskStore else { return .dropped(.diskFailed(errno: 0)) }
-        return diskStore.adopt(file, metadata, for: key, usedAt: now)
+        if let file, let diskStore { return diskStore.adopt(file, metadata, for: key, usedAt: now) }
+        guard let entry, let disk else { return .dropped(.diskFailed(errno: 0)) }
+        return disk.write(entry, for: key, usedAt: now)
     }
 
     /// Whether the response was removed since its load asked for it, or since its store began. If so, nothing of its
@@ -248,6 +236,20 @@ extension TieredStore {
     var acceptsIncoming: Bool {
         guard let diskStore, diskStore.isOpeningProcess else { return false }
         return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
+    }
+
+    /// Makes a file without a name, for the part of a body that its client has not taken yet. Nobody else can open it,
+    /// and the system frees it when the last reader has closed it, or with the process.
+    func makeUnnamedFile() throws(Errno) -> IncomingBody {
+        let file: IncomingBody
+        if let own = try? diskStore?.beginIncoming() {
+            file = own
+        } else {
+            let folder = DiskPaths(directory: NSTemporaryDirectory())
+            file = try IncomingBody(SystemFiles(), folder, space: IncomingSpace(), locks: false)
+        }
+        file.discard()
+        return file
     }
 
     /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Returns the reason

@@ -62,6 +62,8 @@ struct MachineDriver {
     private(set) var machine: LoadMachine
     /// The body as a driver gathers it.
     private var gathered = Data()
+    /// Its pieces go to the client as they arrive.
+    private var isStreamed = false
     private let options: Options
     private var caching = CachingOptions()
     private let now = Date(timeIntervalSince1970: 1_790_000_000)
@@ -115,7 +117,7 @@ struct MachineDriver {
         send(.found(stored.compactMap { $0.response(now, body: body) }, caching, now: now))
     }
     mutating func body(_ text: String?) -> [String] {
-        send(.body(text.map { .whole(Data($0.utf8)) }, gathered: gathered, now: now))
+        send(.body(text.map { .memory(Data($0.utf8)) }, gathered: gathered, now: now))
     }
     mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> [String] {
         send(.head(status: status, fields: fields, options: caching, now: now))
@@ -148,8 +150,14 @@ struct MachineDriver {
             case .fetch: gathered = Data()
             case .keep(let data):
                 gathered += data
+                if isStreamed { texts.append("data \(String(decoding: data, as: UTF8.self))") }
                 continue
-            case .gather: continue
+            case .beginBody(let plan):
+                switch plan {
+                case .stream, .store(_, streams: true, _): isStreamed = true
+                case .gather, .store: isStreamed = false
+                }
+                continue
             case .redirect(_, let next) where !options.confirmsRedirects:
                 texts += send(.redirectDecided(Self.keyed(next, options)))
                 continue
@@ -185,10 +193,10 @@ struct MachineDriver {
         case .deliverStoredHead(let head): return "storedHead \(head.status)"
         case .deliverReusedHead(let reuse, let variant):
             return "storedHead \(variant.metadata.http.map { reuse.presentation.status(of: $0) } ?? 0)"
-        case .deliverBody(.whole(let data)): return "data \(text(data))"
-        case .deliverBody(.open(let body)): return "open \(body.count)"
+        case .deliverBody(.memory(let data)): return "data \(text(data))"
+        case .deliverBody(.file(let body)): return "open \(body.count)"
         case .deliverGathered: return "data \(text(gathered))"
-        case .gather, .keep: return ""
+        case .beginBody, .keep: return ""
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
         case .confirmStorage(_, let byDelegate):

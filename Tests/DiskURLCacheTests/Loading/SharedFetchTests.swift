@@ -220,15 +220,14 @@ import Testing
 
     @Test func aTransferIsHeldUpForAClientThatDoesNotKeepUp() async throws {
         let client = PieceClient(takesItsTime: true)
-        let driver = start(client)
+        start(client)
         let exchange = await exchanges.next(1)
         exchange.head(200, fields)
-        exchange.piece(Data(count: LoadDriver.undeliveredLimit))
+        exchange.piece(Data(count: ArrivingBody.memoryLimit))
         #expect(network.pauses == [])
         exchange.piece(Data(count: 1))
         #expect(network.pauses == [true])
-        client.takeAll()
-        driver.clientCaughtUp()
+        client.catchUp()
         #expect(network.pauses == [true, false])
         exchange.end()
         #expect(await client.heard { $0.hasEnded }.error == nil)

@@ -37,8 +37,16 @@ final class PieceClient: LoadClient {
         var text: String { String(decoding: data, as: UTF8.self) }
     }
 
-    private let state = Mutex((record: Record(), undelivered: 0))
-    private let takesItsTime: Bool
+    private struct State {
+        var record = Record()
+        /// What it has not taken yet.
+        var calls = CallQueue()
+        var takesItsTime: Bool
+        /// A thread takes the calls.
+        var isTaking = false
+    }
+
+    private let state: Mutex<State>
 
     /// What it makes of a response about to be stored.
     private let confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)?
@@ -47,22 +55,34 @@ final class PieceClient: LoadClient {
         takesItsTime: Bool = false,
         confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil
     ) {
-        self.takesItsTime = takesItsTime
+        state = Mutex(State(takesItsTime: takesItsTime))
         self.confirms = confirms
     }
 
     var confirmsStorage: Bool { confirms != nil }
+    var acceptsPieces: Bool { true }
 
-    func confirmStorage(
-        of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
-    ) {
-        completion(confirms.map { $0(response) } ?? response)
+    /// From now on it takes what comes at once.
+    func catchUp() {
+        state.withLock { $0.takesItsTime = false }
+        takeAll()
     }
 
-    var acceptsPieces: Bool { true }
-    var undeliveredBytes: Int { state.withLock { $0.undelivered } }
+    /// One thread at a time takes the calls, as on the queue of a session's client.
+    private func takeAll() {
+        while true {
+            let call = state.withLock { state -> LoadCall? in
+                guard !state.takesItsTime, !state.isTaking, let call = state.calls.next() else { return nil }
+                state.isTaking = true
+                return call
+            }
+            guard let call else { return }
+            take(call)
+            state.withLock { $0.isTaking = false }
+        }
+    }
 
-    func takeAll() { state.withLock { $0.undelivered = 0 } }
+    func bodyArrived() { takeAll() }
 
     @discardableResult
     func heard(_ isMet: (Record) -> Bool) async -> Record {
@@ -78,33 +98,45 @@ final class PieceClient: LoadClient {
 
     func perform(_ calls: [LoadCall]) {
         state.withLock { state in
-            guard !state.record.isClosed else { return }
-            for call in calls {
-                switch call {
-                case .receive(let head):
-                    if let http = head.response as? HTTPURLResponse { state.record.heads.append(http) }
-                case .load(let data):
-                    state.record.data += data
-                    if takesItsTime { state.undelivered += data.count }
-                case .read(var body):
-                    while !body.isEmpty, let piece = body.next() {
-                        state.record.data += piece
-                        state.record.largestPiece = max(state.record.largestPiece, piece.count)
-                    }
-                    state.record.isUnreadable = !body.isEmpty
-                case .finish(let report):
-                    state.record.report = report.publicReport(cacheName: nil)
-                    state.record.hasEnded = true
-                case .fail(let error, let report):
-                    state.record.error = error
-                    state.record.report = report?.publicReport(cacheName: nil)
-                    state.record.hasEnded = true
-                }
+            for call in calls { state.calls.append(call) }
+        }
+        takeAll()
+    }
+
+    private func take(_ call: LoadCall) {
+        state.withLock { state in
+            switch call {
+            case .receive(let head):
+                if let http = head.response as? HTTPURLResponse { state.record.heads.append(http) }
+            case .load(let data): state.record.data += data
+            case .read(let body):
+                let piece = body.contents
+                state.record.data += piece ?? Data()
+                state.record.largestPiece = max(state.record.largestPiece, body.count)
+                state.record.isUnreadable = piece == nil
+            case .stream, .confirmStorage: break
+            case .finish(let report):
+                state.record.report = report.publicReport(cacheName: nil)
+                state.record.hasEnded = true
+            case .fail(let error, let report):
+                state.record.error = error
+                state.record.report = report?.publicReport(cacheName: nil)
+                state.record.hasEnded = true
             }
+        }
+        if case .confirmStorage(let response, let completion) = call {
+            // The answer may bring further calls.
+            state.withLock { $0.isTaking = false }
+            completion(confirms.map { $0(response) } ?? response)
         }
     }
 
-    func close() { state.withLock { $0.record.isClosed = true } }
+    func close() {
+        state.withLock { state in
+            state.record.isClosed = true
+            state.calls.close()
+        }
+    }
 }
 
 /// A network that answers from memory.

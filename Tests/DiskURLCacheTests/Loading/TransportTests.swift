@@ -312,7 +312,7 @@ import Testing
             mostAhead = max(mostAhead, sent.withLock { $0 } - read)
         }
         #expect(read == 400 * piece.count)
-        #expect(mostAhead <= LoadDriver.undeliveredLimit + 2 * piece.count)
+        #expect(mostAhead <= ArrivingBody.memoryLimit + 2 * piece.count)
     }
 
     @Test func aReaderThatIsHeldUpCanGo() async throws {

@@ -12,15 +12,22 @@ final class OpenFile: Sendable {
 
     deinit { files.closeQuietly(file) }
 
-    /// These bytes of the file; nil if they cannot all be read.
-    func bytes(_ range: Range<Int>) -> Data? {
-        guard !range.isEmpty else { return Data() }
-        guard let memory = malloc(range.count) else { return nil }
-        let buffer = UnsafeMutableRawBufferPointer(start: memory, count: range.count)
-        guard (try? files.readFully(file, buffer, at: range.lowerBound)) == range.count else {
+    /// These bytes of the file, followed by other data, in one piece of memory. Nil if they cannot all be read.
+    func bytes(_ range: Range<Int>, followedBy rest: [Data]) -> Data? {
+        let count = rest.reduce(range.count) { $0 + $1.count }
+        guard count > 0 else { return Data() }
+        guard let memory = malloc(count) else { return nil }
+        let buffer = UnsafeMutableRawBufferPointer(start: memory, count: count)
+        let beginning = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
+        guard range.isEmpty || (try? files.readFully(file, beginning, at: range.lowerBound)) == range.count else {
             free(memory)
             return nil
         }
-        return Data(bytesNoCopy: memory, count: range.count, deallocator: .free)
+        var end = range.count
+        for data in rest {
+            data.copyBytes(to: UnsafeMutableRawBufferPointer(rebasing: buffer[end...]))
+            end += data.count
+        }
+        return Data(bytesNoCopy: memory, count: count, deallocator: .free)
     }
 }

@@ -117,7 +117,7 @@ package final class IncomingBody: Sendable {
     // MARK: Reading
 
     /// The bytes that are written by now, to be read in pieces.
-    var opening: OpenBody { OpenBody(count: count, read: opened.bytes) }
+    var opening: OpenBody { OpenBody(count: count, read: opened.bytes(_:followedBy:)) }
 }
 
 /// The share of the capacity that bodies take while they arrive, and their files.

@@ -133,7 +133,7 @@ package struct RecordReader: Sendable {
             defer { buffer.deallocate() }
             guard try checksum(ofBody: length, in: file, through: buffer) == footer.bodyChecksum
             else { return .damaged }
-            record.opening = OpenBody(count: length, read: opened.bytes)
+            record.opening = OpenBody(count: length, read: opened.bytes(_:followedBy:))
         } else if count == status.size {
             let body = UnsafeRawBufferPointer(start: memory, count: length)
             guard Checksum.of(body) == footer.bodyChecksum else { return .damaged }

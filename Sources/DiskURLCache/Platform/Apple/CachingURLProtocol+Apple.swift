@@ -52,7 +52,7 @@
             }
             if isStopped { return driver.cancel() }
             // The client is called from one queue, which need not be the one of this thread.
-            CacheCore.lookupQueue.async { driver.start(onClientQueue: false) }
+            CacheCore.lookupQueue.async { driver.start(at: .files) }
         }
 
         /// `canInit(with:)` knew the task's session, and a task keeps its session. A load from any other session would

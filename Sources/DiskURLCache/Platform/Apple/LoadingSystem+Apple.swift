@@ -22,6 +22,13 @@
 
         static func cancel(_ task: URLSessionTask) { task.cancel() }
 
+        static func makeDelegateQueue() -> OperationQueue {
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = 1
+            queue.qualityOfService = .userInitiated
+            return queue
+        }
+
         static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { true }
 
         /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.

@@ -25,6 +25,10 @@
             task.resume()
         }
 
+        /// A serial queue. Foundation puts each piece of a body into it and does not pause the transfer, so a queue
+        /// that is slower than the network would fill the memory.
+        static func makeDelegateQueue() -> OperationQueue { SerialQueue() }
+
         /// Foundation crashes at the answer to a redirect for a task that was cancelled meanwhile. Cancellations come
         /// on this queue, too, so none can come in between.
         static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { task.state == .running }
@@ -35,6 +39,24 @@
             delegateQueue: OperationQueue?
         ) -> URLSession? {
             nil
+        }
+    }
+
+    /// An operation queue that is a dispatch queue: an operation of Foundation's costs a worker's wake-up, more than it
+    /// takes to receive the piece of a body that it delivers.
+    private final class SerialQueue: OperationQueue, @unchecked Sendable {
+        // @unchecked: its only state of its own is a constant.
+        private let queue = DispatchQueue(label: "DiskURLCache.delegate", qos: .userInitiated)
+
+        override init() {
+            super.init()
+            maxConcurrentOperationCount = 1
+        }
+
+        override func addOperation(_ block: @escaping () -> Void) {
+            // It is called once, on the queue, as Foundation would call it.
+            nonisolated(unsafe) let block = block
+            queue.async { block() }
         }
     }
 

@@ -1,0 +1,169 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// The bytes of a body on their way: none is lost, none comes twice, and few are in memory.
+@Suite(.fewAtATime) struct ArrivingBodyTests {
+    private let scratch: ScratchDirectory
+    private let files = FaultyFileSystem()
+    private let cache: DiskURLCache
+    private let refusals = Mutex<[DiskURLCache.Reason]>([])
+
+    private static let whole = testBody(3, length: (12 << 20) + 77)
+
+    enum Reader: String, CaseIterable, Sendable {
+        case pieces, whole, none
+    }
+
+    init() throws {
+        scratch = try ScratchDirectory("arriving")
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 128 << 20, directory: scratch.appending("cache"))
+        configuration.fileSystem = files
+        cache = DiskURLCache(configuration: configuration)
+        cache.flush()
+    }
+
+    /// - Parameter lifetime: of the response; 0 makes one that the rules keep off the disk.
+    private func body(
+        isStored: Bool, _ reader: Reader, in cache: DiskURLCache? = nil, pausable: FetchToken? = nil
+    ) -> ArrivingBody {
+        let now = Date()
+        let response = StoredResponse(
+            method: "GET", status: 200, fields: ["Cache-Control": "max-age=60"], requestTime: now, responseTime: now,
+            vary: .none)
+        let cache = cache ?? self.cache
+        let readers: [Reader: ArrivingBody.Reader] = [
+            .pieces: .pieces(PieceClient(takesItsTime: true)), .whole: .whole, .none: .none,
+        ]
+        return ArrivingBody(
+            for: isStored ? response : nil, reader: readers[reader] ?? .none, pausable: pausable,
+            of: cache.core.resolve(DiskURLCache.Request(Responses.request("/large"))), in: cache.core,
+            refused: { [refusals] reason in refusals.withLock { $0.append(reason) } })
+    }
+
+    /// Takes parts that are there.
+    private func take(from body: ArrivingBody, into data: inout Data, parts: Int = .max) {
+        for _ in 0..<parts {
+            switch body.next() {
+            case .piece(let piece): data += piece
+            case .file(let part): data += part.contents ?? Data("lost".utf8)
+            case .later, .end: return
+            }
+        }
+    }
+
+    private var leftovers: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: scratch.appending("cache").path)) ?? [])
+            .filter { $0.hasPrefix("incoming-") }
+    }
+
+    @Test(arguments: Reader.allCases, [true, false])
+    func whatNobodyHasTakenIsInMemoryUpToAMegabyte(reader: Reader, isStored: Bool) async {
+        let body = body(isStored: isStored, reader)
+        for start in stride(from: 0, to: Self.whole.count, by: 16 << 10) {
+            _ = body.append(Data(Self.whole[start..<min(start + 16 << 10, Self.whole.count)]))
+        }
+        body.complete()
+        // A client that takes the body whole has it in memory in the end; a file would be a detour.
+        if reader != .whole || isStored {
+            await eventually("little in memory") { body.bytesInMemory <= ArrivingBody.memoryLimit }
+        }
+        // Only what may become a record has a name.
+        #expect(leftovers.count == (isStored ? 1 : 0))
+        if isStored {
+            guard case .success(let whole) = body.content else {
+                Issue.record("\(body.content)")
+                return
+            }
+            #expect(whole.file?.opening.contents == Self.whole)
+        }
+        if reader == .whole { #expect(body.gathered == Self.whole) }
+        body.discard()
+        var data = Data()
+        if reader == .pieces {
+            take(from: body, into: &data)
+            #expect(data == Self.whole)
+        }
+        await eventually("no file with a name") { leftovers == [] }
+        #expect(refusals.withLock { $0 } == [])
+    }
+
+    @Test func aTransferThatCanBePausedIsPausedInstead() async {
+        let token = FetchToken()
+        let pauses = Mutex<[Bool]>([])
+        _ = token.didStart(cancel: {}, setPaused: { isPaused in pauses.withLock { $0.append(isPaused) } })
+        let body = body(isStored: false, .pieces, pausable: token)
+        #expect(!body.append(Data(count: ArrivingBody.memoryLimit)) && body.append(Data(count: 1)))
+        var data = Data()
+        take(from: body, into: &data)
+        #expect(pauses.withLock { $0 } == [true, false] && data.count == ArrivingBody.memoryLimit + 1)
+    }
+
+    /// In all orders of pieces, takes, faults of the disk and decisions not to store.
+    @Test(arguments: 0..<40) func theClientGetsEachByteOnceAndTheStoreGetsAllOrNone(seed: Int) async throws {
+        var random = TestRandom(seed)
+        let isStored = Bool.random(using: &random)
+        let reader = Reader.allCases.randomElement(using: &random)!
+        let isOnDisk = Int.random(in: 0..<4, using: &random) > 0
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: [1 << 20, 64 << 20].randomElement(using: &random)!,
+            // Half of it is the largest entry.
+            diskCapacity: [4 << 20, 128 << 20].randomElement(using: &random)!, directory: scratch.appending("other"))
+        configuration.fileSystem = files
+        if !isOnDisk { configuration.rules = [DiskURLCache.Rule(for: .all, storage: .memoryOnly)] }
+        let cache = DiskURLCache(configuration: configuration)
+        cache.flush()
+        let body = body(isStored: isStored, reader, in: cache)
+        let whole = Self.whole.prefix(Int.random(in: 1..<6 << 20, using: &random))
+        let faultAt = Int.random(in: 0..<12 << 20, using: &random)
+        let endsAt = Int.random(in: 0..<12 << 20, using: &random)
+        var data = Data()
+        var start = 0
+        while start < whole.count {
+            if start > faultAt {
+                files.rule = { $0.operation == .write && $0.name.hasPrefix("incoming") ? .error(ENOSPC) : nil }
+            }
+            let end = min(whole.count, start + Int.random(in: 1..<200_000, using: &random))
+            _ = body.append(Data(whole[start..<end]))
+            if start <= endsAt, end > endsAt { body.endStoring() }
+            start = end
+            if reader == .pieces, Bool.random(using: &random) {
+                take(from: body, into: &data, parts: Int.random(in: 0..<6, using: &random))
+            }
+            if Int.random(in: 0..<8, using: &random) == 0 { await Task.yield() }
+        }
+        body.complete()
+        func finish() {
+            if isStored, endsAt >= whole.count {
+                switch body.content {
+                case .success(let arrived):
+                    switch arrived.body {
+                    case .file(let open): #expect(open.contents == whole, "seed \(seed)")
+                    case .memory(let kept): #expect(kept == whole, "seed \(seed)")
+                    }
+                    if let file = arrived.file { #expect(file.opening.contents == whole, "seed \(seed)") }
+                case .failure(let reason): #expect(refusals.withLock { $0 } == [reason], "seed \(seed)")
+                }
+            }
+            if reader == .whole { #expect(body.gathered == whole, "seed \(seed)") }
+        }
+        if let queue = body.fileQueue { queue.sync { finish() } } else { finish() }
+        body.discard()
+        if reader == .pieces {
+            take(from: body, into: &data)
+            #expect(data == whole, "seed \(seed)")
+            guard case .end = body.next() else {
+                Issue.record("more than all, seed \(seed)")
+                return
+            }
+        }
+        let folder = scratch.appending("other").path
+        await eventually("no file with a name") {
+            !((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).contains {
+                $0.hasPrefix("incoming-")
+            }
+        }
+    }
+}
