@@ -79,7 +79,7 @@ private enum Content {
 
 /// Its clock stands still: heads are made anew each second, and how many seconds a run takes under callgrind is chance.
 private func makeCache(memory: Int = 64 << 20) -> DiskURLCache {
-    DiskURLCache.forTesting(clock: DiskURLCache.TestClock(now: Date())) { configuration in
+    DiskURLCache.forTesting(clock: DiskURLCache.TestClock(date: Date())) { configuration in
         configuration.memoryCapacity = memory
         configuration.diskCapacity = 1 << 30
         configuration.directory = scratch.appendingPathComponent("cache")
