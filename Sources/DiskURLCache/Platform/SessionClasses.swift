@@ -3,8 +3,10 @@ import Foundation
 /// The sessions that were made for the loader on Apple platforms. Each has its own protocol class.
 ///
 /// Apple's system gives a protocol its task but not its session. Only by its class can a protocol know its session on
-/// every version of the system: on some, the additional header fields of the configuration do not reach a protocol
-/// ("openradar 17809816").
+/// every version of the system. The other public ways fail: a header field of the configuration would reach the origin
+/// with the tasks that the system loads, and does not reach a protocol on every version ("openradar 17809816"); the
+/// properties of `URLProtocol` belong to a request, and a configuration has none; `urlSession(_:didCreateTask:)` needs
+/// iOS 16, and a delegate of ours before the app's.
 ///
 /// Classes are never removed: a new session takes the class of one that was released. Nothing here depends on the
 /// system, so that tests can run it on Linux.
