@@ -1,18 +1,18 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package urlcache why https://example.com/feed.json`: the inspector of the package `Examples`, run from a
+/// `swift package urlcache why https://example.com/feed.json`: the inspector of the package `Tools`, run from a
 /// package that depends on this one.
 ///
 /// The tool reads its command line with swift-argument-parser, and this package must not depend on that. So the plugin
-/// builds and runs the package `Examples`, with the plugin's folder for the build. On macOS the build and the loads of
+/// builds and runs the package `Tools`, with the plugin's folder for the build. On macOS the build and the loads of
 /// URLs need `--disable-sandbox`.
 @main
 struct URLCachePlugin: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) throws {
         guard let root = Self.sources(context.package) else { throw Problem("The package DiskURLCache was not found.") }
         let folders = [
-            "--package-path", root.appendingPathComponent("Examples").path,
+            "--package-path", root.appendingPathComponent("Tools").path,
             "--scratch-path", context.pluginWorkDirectoryURL.path,
         ]
         // Standard output is the tool's alone, so that `--json` can be piped. SwiftPM writes a plugin's standard error

@@ -3,10 +3,6 @@ import DiskURLCache
 import DiskURLCacheTools
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Makes a cache with invented entries and an event log with invented loads, to try the report with. They are the same
 /// each time.
 struct Demo: ParsableCommand {

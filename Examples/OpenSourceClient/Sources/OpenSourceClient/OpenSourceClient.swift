@@ -4,11 +4,7 @@ import Foundation
 import OpenCombine
 import OpenCombineFoundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
-/// `swift run --package-path Examples OpenSourceClient`: OpenCombine's `DataTaskPublisher`, and an app's view model on
+/// `swift run --package-path Examples/OpenSourceClient`: OpenCombine's `DataTaskPublisher`, and an app's view model on
 /// top of it, both unchanged. Neither knows about the cache; one line in `main` puts it behind them.
 @main
 enum OpenSourceClient {

@@ -2,10 +2,6 @@ import ArgumentParser
 import DiskURLCache
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 struct Trim: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Removes the least recently used entries until a cache fits. Pinned entries are removed last.")

@@ -3,10 +3,6 @@ import DiskURLCache
 import DiskURLCacheTools
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 struct Why: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
