@@ -71,6 +71,7 @@ public enum ScenePhase: Comparable, Sendable { case background, inactive, active
     public var projectedValue: Binding<Value> { fatalError() }
 }
 @propertyWrapper public struct Binding<Value> {
+    public init(get: @escaping () -> Value, set: @escaping (Value) -> Void) {}
     public var wrappedValue: Value { get { fatalError() } nonmutating set {} }
 }
 @MainActor @preconcurrency @propertyWrapper public struct StateObject<ObjectType: ObservableObject> {

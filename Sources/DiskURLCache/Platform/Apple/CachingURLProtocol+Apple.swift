@@ -5,8 +5,8 @@
 
     /// The protocol class of the loader: it passes the system's callbacks on to a `LoadDriver`.
     ///
-    /// The system may stop an instance on another thread than it started it on, and at the same time: so the state is
-    /// behind a lock.
+    /// The system may start an instance on one thread and stop it on another at the same time. So the state is behind a
+    /// lock.
     class CachingURLProtocol: URLProtocol {
         private struct State {
             var driver: LoadDriver?
@@ -15,8 +15,8 @@
 
         private let state = Mutex(State())
 
-        /// The class by which the session is known; each subclass names itself. Not `type(of: self)`: that names no
-        /// class that was made at run time.
+        /// The class by which the session is known; each subclass names itself. Not by `type(of: self)`: if a class was
+        /// made at run time, that gives its superclass.
         var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
 
         /// One line, however many loads there are.
@@ -55,8 +55,8 @@
             CacheCore.lookupQueue.async { driver.start(at: .files) }
         }
 
-        /// `canInit(with:)` knew the task's session, and a task keeps its session. A load from any other session would
-        /// not ask the app's delegate whether the server is to be trusted.
+        /// Not expected: `canInit(with:)` has found the session, and a session lives as long as its tasks. The load
+        /// fails, since another session would not ask the app's delegate whether the server is to be trusted.
         private func fail() {
             SystemLog.warn("a load failed: its session, which was known before, is not known any more.")
             client?.urlProtocol(self, didFailWithError: URLError(.unknown))
