@@ -43,7 +43,7 @@ extension DiskURLCache.Inspector {
         var removed = 0
         // A second pass is needed if the removals made the file `changes` grow, which tells other processes about them.
         for _ in 0..<3 {
-            let victims = try leastRecentlyUsed(above: bytes)
+            let victims = try recordsToTrim(toBytes: bytes)
             if victims.isEmpty { break }
             try checkWritable()
             removed += remove(victims, from: store, progress: progress)
@@ -53,8 +53,9 @@ extension DiskURLCache.Inspector {
         return (removed, left.reduce(overheadOnDisk) { $0 + $1.bytesOnDisk })
     }
 
-    /// The records to remove so that the directory takes no more than this number of bytes.
-    private func leastRecentlyUsed(above bytes: Int) throws(DiskURLCache.Error) -> [Record] {
+    /// The records that ``trim(toBytes:progress:)`` would remove now, in that order.
+    /// - Throws: when the directory cannot be read.
+    public func recordsToTrim(toBytes bytes: Int) throws(DiskURLCache.Error) -> [Record] {
         let records = try records()
         var total = records.reduce(overheadOnDisk) { $0 + $1.bytesOnDisk }
         let leastRecentFirst = records.reversed().filter { $0.problem == nil }

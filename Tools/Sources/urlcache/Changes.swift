@@ -1,18 +1,30 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Trim: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Removes the least recently used entries until a cache fits. Pinned entries are removed last.")
 
-    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var cache: StandardDirectory
 
     @Option(help: "Bytes on disk, such as 50MB.")
     var to: Size
 
+    @Flag(help: "Only list the entries that would be removed, in their order.")
+    var dryRun = false
+
+    @Flag(help: "With --dry-run: print JSON.")
+    var json = false
+
+    func validate() throws {
+        if json, !dryRun { throw ValidationError("--json is for --dry-run.") }
+    }
+
     func run() throws {
         let inspector = try cache.open()
+        if dryRun { return try printPlan(try inspector.recordsToTrim(toBytes: to.bytes), asJSON: json) }
         let result = try inspector.trim(toBytes: to.bytes, progress: Progress("Removing:").show)
         let left = try inspector.records()
         print(
@@ -44,10 +56,14 @@ struct Remove: ParsableCommand {
     @Flag(help: "Records that are damaged.")
     var damaged = false
 
-    @Flag(help: "Only count the entries that would be removed.")
+    @Flag(help: "Only list the entries that would be removed.")
     var dryRun = false
 
+    @Flag(help: "With --dry-run: print JSON.")
+    var json = false
+
     func validate() throws {
+        if json, !dryRun { throw ValidationError("--json is for --dry-run.") }
         if all && damaged { throw ValidationError("--all means every entry, --damaged only some: give one of them.") }
         if all && !filter.isEmpty {
             throw ValidationError("--all means every entry, a filter such as --host only some: give one of them.")
@@ -67,10 +83,7 @@ struct Remove: ParsableCommand {
         ).filter { record in
             damaged ? record.problem?.code == .damaged : record.problem == nil && (all || filter.matches(record))
         }
-        if dryRun {
-            for record in records { print(printable(record.url ?? record.fileName)) }
-            return print("\(records.count) entries would be removed.")
-        }
+        if dryRun { return try printPlan(records, asJSON: json) }
         let removed = inspector.remove(records, progress: Progress("Removing:").show)
         print("Removed \(removed) entries.")
         if removed < records.count {
@@ -78,6 +91,16 @@ struct Remove: ParsableCommand {
             throw Problem("\(records.count - removed) could not be removed, or were replaced meanwhile.")
         }
     }
+}
+
+/// What a command would remove.
+private func printPlan(_ records: [DiskURLCache.Inspector.Record], asJSON: Bool) throws {
+    if asJSON {
+        let now = Date()
+        return try printJSON(records.map { RecordFacts($0, now: now) })
+    }
+    for record in records { print(printable(record.url ?? record.fileName)) }
+    print("\(records.count) entries would be removed.")
 }
 
 struct RebuildIndex: ParsableCommand {

@@ -10,7 +10,7 @@ struct List: ParsableCommand {
         case used, stored, size, age, url
     }
 
-    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var cache: StandardDirectory
     @OptionGroup var filter: Filter
 
     @Option(help: "Order: used, stored, size, age or url.")

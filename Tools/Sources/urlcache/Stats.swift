@@ -6,7 +6,15 @@ import Foundation
 struct Stats: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Counts entries by type, host and status.")
 
-    @OptionGroup var cache: CacheDirectory
+    /// What entries have in common.
+    enum Key: String, ExpressibleByArgument, CaseIterable {
+        case host, type, tag, path
+    }
+
+    @OptionGroup var cache: StandardDirectory
+
+    @Option(help: "Count by host, type, tag or path (host and folder of the URL) alone, all groups.")
+    var by: Key?
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -35,6 +43,11 @@ struct Stats: ParsableCommand {
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show)
+        if let by {
+            let groups = Self.groups(records.filter { $0.problem == nil }, by: by)
+            if json { return try printJSON(groups) }
+            return print(Self.table(by.rawValue, groups))
+        }
         let summary = Self.summary(of: records, in: inspector)
         if json { return try printJSON(summary) }
         print("entries    \(summary.entries): \(summary.fresh) fresh, \(summary.stale) stale, \(summary.pinned) pinned")
@@ -49,10 +62,7 @@ struct Stats: ParsableCommand {
             ("type", summary.types), ("host", summary.hosts), ("status", summary.statuses),
         ] where !groups.isEmpty {
             print("")
-            print(
-                columns(
-                    ["entries", "bytes", title], rightAligned: [0, 1],
-                    groups.prefix(10).map { ["\($0.entries)", byteCount($0.bytes), printable($0.name)] }))
+            print(Self.table(title, groups.prefix(10)))
             if groups.count > 10 { print("… and \(groups.count - 10) more") }
         }
     }
@@ -76,11 +86,39 @@ struct Stats: ParsableCommand {
         return summary
     }
 
+    private static func table(_ title: String, _ groups: some Collection<Group>) -> String {
+        columns(
+            ["entries", "bytes", title], rightAligned: [0, 1],
+            groups.map { ["\($0.entries)", byteCount($0.bytes), printable($0.name)] })
+    }
+
+    /// An entry with several tags is in several groups.
+    private static func groups(_ records: [DiskURLCache.Inspector.Record], by key: Key) -> [Group] {
+        switch key {
+        case .host: groups(records) { $0.host ?? "unknown" }
+        case .type: groups(records) { $0.contentType ?? "unknown" }
+        case .tag: groups(records.flatMap { record in record.tags.map { (record, $0) } }, \.0, by: \.1)
+        case .path: groups(records) { $0.url.flatMap { URL(string: $0) }.map(folder) ?? "unknown" }
+        }
+    }
+
+    /// `example.com/images` for `https://example.com/images/a.png`.
+    private static func folder(of url: URL) -> String {
+        let path = url.path
+        return (url.host ?? "") + (path.lastIndex(of: "/").map { path[..<$0] } ?? "")
+    }
+
     private static func groups(
         _ records: [DiskURLCache.Inspector.Record], by name: (DiskURLCache.Inspector.Record) -> String
     ) -> [Group] {
-        Dictionary(grouping: records, by: name)
-            .map { Group(name: $0, entries: $1.count, bytes: $1.reduce(0) { $0 + $1.bytes }) }
+        groups(records, { $0 }, by: name)
+    }
+
+    private static func groups<Member>(
+        _ members: [Member], _ record: (Member) -> DiskURLCache.Inspector.Record, by name: (Member) -> String
+    ) -> [Group] {
+        Dictionary(grouping: members, by: name)
+            .map { Group(name: $0, entries: $1.count, bytes: $1.reduce(0) { $0 + record($1).bytes }) }
             .sorted { ($0.bytes, $0.entries, $1.name) > ($1.bytes, $1.entries, $0.name) }
     }
 }
@@ -90,12 +128,21 @@ struct Verify: ParsableCommand {
         abstract: "Reads and checks every record. The exit status is 1 if a record is damaged.",
         discussion: "Nothing is removed: a cache removes a damaged record when it reads the record.")
 
-    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var cache: StandardDirectory
+
+    @Flag(help: "Print JSON: the records that are not intact.")
+    var json = false
 
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(verifyingBodies: true, progress: Progress("Verifying:").show)
         let bad = records.filter { $0.problem != nil }
+        if json {
+            let now = Date()
+            try printJSON(bad.map { RecordFacts($0, now: now) })
+            if !bad.isEmpty { throw ExitCode(1) }
+            return
+        }
         for record in bad { print("\(record.state)  records/\(record.fileName)") }
         let bytes = records.reduce(0) { $0 + $1.bytes }
         print(

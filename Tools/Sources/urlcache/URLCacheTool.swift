@@ -11,8 +11,10 @@ struct URLCacheTool: AsyncParsableCommand {
         discussion: """
             Reading changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache. The exit \
             status is 0; or 1 if verify finds damage or a command cannot do its work; or 64 for wrong arguments. Begin with: \
-            urlcache stats DIRECTORY, urlcache why URL.
+            urlcache stats DIRECTORY, urlcache why URL. Without DIRECTORY a command takes the only cache in the user's folder for \
+            caches (~/.cache/DiskURLCache on Linux), if there is one alone.
             """,
+        version: "0.1.0",
         subcommands: [
             List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Trim.self,
             Remove.self, RebuildIndex.self, Fill.self, Why.self, Diff.self, Demo.self,
@@ -36,7 +38,35 @@ struct URLCacheTool: AsyncParsableCommand {
     }
 }
 
-/// The argument that every command has: the directory.
+/// The argument of a command that needs no other: the directory, or else the only standard one.
+struct StandardDirectory: ParsableArguments {
+    @Argument(
+        help: "The cache's directory; by default the only one in the user's folder for caches.", completion: .directory)
+    var directory: String?
+
+    func open() throws -> DiskURLCache.Inspector {
+        try DiskURLCache.Inspector(directory: URL(fileURLWithPath: try directory ?? Self.only(), isDirectory: true))
+    }
+
+    /// The folder of the only program that has a cache in the standard place.
+    private static func only() throws -> String {
+        // Programs have folders beside that of this tool.
+        let parent = DiskURLCache.defaultDirectory.deletingLastPathComponent()
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: parent.path)) ?? []
+        let caches = names.sorted().map { parent.appendingPathComponent($0, isDirectory: true) }
+            .filter { (try? DiskURLCache.Inspector(directory: $0)) != nil }.map(\.path)
+        guard let only = caches.first else {
+            throw ValidationError("Name the cache's directory: there is no cache in \(parent.path).")
+        }
+        guard caches.count == 1 else {
+            throw ValidationError(
+                "Name one of these directories:\n" + caches.map { printable($0) }.joined(separator: "\n"))
+        }
+        return only
+    }
+}
+
+/// The argument of the other commands: the directory.
 struct CacheDirectory: ParsableArguments {
     @Argument(help: "The cache's directory.", completion: .directory)
     var directory: String
@@ -69,6 +99,9 @@ struct Filter: ParsableArguments {
     @Option(help: "Only entries that were stored longer ago than this: 30s, 10m, 12h, 7d.")
     var olderThan: Span?
 
+    @Option(help: "Only entries that were stored before this day or time, such as 2026-11-26 or 2026-11-26T12:00:00Z.")
+    var storedBefore: Moment?
+
     @Option(help: "Only entries without a use for this time.")
     var unusedFor: Span?
 
@@ -77,7 +110,7 @@ struct Filter: ParsableArguments {
 
     var isEmpty: Bool {
         host == nil && url == nil && type == nil && status == nil && tag == nil && olderThan == nil
-            && unusedFor == nil && !stale
+            && storedBefore == nil && unusedFor == nil && !stale
     }
 
     func validate() throws {
@@ -101,6 +134,7 @@ struct Filter: ParsableArguments {
         if let status, record.status != status { return false }
         if let tag, !record.tags.contains(tag) { return false }
         if let olderThan, now.timeIntervalSince(record.storedAt ?? .distantPast) < olderThan.seconds { return false }
+        if let storedBefore, record.storedAt ?? .distantPast >= storedBefore.date { return false }
         if let unusedFor, now.timeIntervalSince(record.lastUsed ?? .distantPast) < unusedFor.seconds { return false }
         if stale, record.isFresh(at: now) { return false }
         return true
@@ -145,6 +179,17 @@ struct Span: ExpressibleByArgument {
             number.isFinite
         else { return nil }
         seconds = number * unit
+    }
+}
+
+/// The beginning of a day, or a time, in the form of ISO 8601, in UTC.
+struct Moment: ExpressibleByArgument {
+    let date: Date
+
+    init?(argument: String) {
+        let text = argument.contains("T") ? argument : argument + "T00:00:00Z"
+        guard let date = try? Date(text, strategy: .iso8601) else { return nil }
+        self.date = date
     }
 }
 

@@ -76,6 +76,53 @@ import Testing
         expect(0, "^0 entries", try Tool.run("report", cache, "--html", scratch.path("empty.html")))
     }
 
+    @Test func aTrimRemovesWhatItsDryRunLists() throws {
+        let cache = try scratch.demo(entries: 300)
+        let plan = try Tool.run("trim", cache, "--to", "1MB", "--dry-run")
+        expect(0, "^[1-9][0-9]+ entries would be removed", plan)
+        let kept = try Tool.run("list", cache, "--json").output
+        let listed = Set(plan.lines.dropLast().map(String.init))
+        let trimmed = try Tool.run("trim", cache, "--to", "1MB")
+        expect(0, "^Removed \(listed.count) entries", trimmed)
+        let left = try Tool.run("list", cache, "--json").output
+        for url in listed { #expect(kept.contains("\"\(url)\"") && !left.contains("\"\(url)\"")) }
+        expect(64, "--json is for --dry-run", try Tool.run("trim", cache, "--to", "1MB", "--json"))
+    }
+
+    @Test func groupsAreCountedByHostTypeTagAndPath() throws {
+        let cache = try scratch.demo(entries: 300)
+        expect(0, "^ +[1-9][0-9]* +.*www.example.com$", try Tool.run("stats", cache, "--by", "host"))
+        expect(0, "image/jpeg$", try Tool.run("stats", cache, "--by", "type"))
+        expect(0, "^entries +bytes +tag$", try Tool.run("stats", cache, "--by", "tag"))
+        expect(0, "www.example.com/[a-z]", try Tool.run("stats", cache, "--by", "path"))
+        expect(0, "\"name\" : \"www.example.com\"", try Tool.run("stats", cache, "--by", "host", "--json"))
+    }
+
+    @Test func entriesAreChosenByTheDayOfTheirStorage() throws {
+        let cache = try scratch.demo(entries: 30)
+        let all = try Tool.run("list", cache)
+        #expect(try Tool.run("list", cache, "--stored-before", "2100-01-01").lines.count == all.lines.count)
+        #expect(try Tool.run("list", cache, "--stored-before", "2001-01-01T12:00:00Z").lines.count == 1)
+        expect(64, "stored-before", try Tool.run("list", cache, "--stored-before", "yesterday"))
+    }
+
+    @Test func theOnlyCacheOfTheUserIsTheDefault() throws {
+        let home = scratch.path("caches")
+        let environment = URL(fileURLWithPath: "/usr/bin/env")
+        func stats() throws -> Tool.Run {
+            try Tool.run("XDG_CACHE_HOME=\(home)", "CACHE_DIRECTORY=", Tool.program.path, "stats", program: environment)
+        }
+        expect(64, "there is no cache in", try stats())
+        expect(0, "", try Tool.run("demo", home + "/DiskURLCache/One", "--entries", "10"))
+        expect(0, "^entries +10:", try stats())
+        expect(0, "", try Tool.run("demo", home + "/DiskURLCache/Two", "--entries", "10"))
+        expect(64, "DiskURLCache/Two$", try stats())
+    }
+
+    @Test func theVersionIsPrinted() throws {
+        expect(0, "^[0-9]+\\.[0-9]+\\.[0-9]+$", try Tool.run("--version"))
+    }
+
     @Test func mistakesAreToldAndChangeNothing() throws {
         let cache = try scratch.demo(entries: 30)
         expect(64, "filter", try Tool.run("remove", cache))
