@@ -78,14 +78,13 @@ import Testing
 
     @Test func aTrimRemovesWhatItsDryRunLists() throws {
         let cache = try scratch.demo(entries: 300)
-        let plan = try Tool.run("trim", cache, "--to", "1MB", "--dry-run")
-        expect(0, "^[1-9][0-9]+ entries would be removed", plan)
-        let kept = try Tool.run("list", cache, "--json").output
-        let listed = Set(plan.lines.dropLast().map(String.init))
-        let trimmed = try Tool.run("trim", cache, "--to", "1MB")
-        expect(0, "^Removed \(listed.count) entries", trimmed)
-        let left = try Tool.run("list", cache, "--json").output
-        for url in listed { #expect(kept.contains("\"\(url)\"") && !left.contains("\"\(url)\"")) }
+        expect(0, "^[1-9][0-9]+ entries would be removed", try Tool.run("trim", cache, "--to", "1MB", "--dry-run"))
+        func files(_ run: Tool.Run) -> [Substring] { run.lines.filter { $0.contains("\"file\" :") } }
+        let planned = files(try Tool.run("trim", cache, "--to", "1MB", "--dry-run", "--json"))
+        let before = files(try Tool.run("list", cache, "--json"))
+        expect(0, "^Removed \(planned.count) entries", try Tool.run("trim", cache, "--to", "1MB"))
+        let after = files(try Tool.run("list", cache, "--json"))
+        #expect(Set(after) == Set(before).subtracting(planned))
         expect(64, "--json is for --dry-run", try Tool.run("trim", cache, "--to", "1MB", "--json"))
     }
 
