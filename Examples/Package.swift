@@ -3,7 +3,8 @@
 import PackageDescription
 
 // A package of its own, so that the library has no dependencies: FlyingFox is the origin server inside the examples.
-// `swift run` builds only what a program needs. OpenSourceClient is a package of its own in this folder, iOSApp a project.
+// `swift run` builds only what a program needs. In this folder OpenSourceClient is a package of its own, and iOSApp is
+// an Xcode project.
 let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],
