@@ -151,27 +151,11 @@ extension DiskStore {
         }
         if let failure = beginStore(of: key.name) { return .dropped(.diskFailed(errno: failure.code)) }
         defer { endStore(of: key.name) }
-        let result: DiskWriteResult = withIO { io in
-            guard isUsable(&io) else { return .dropped(.diskFailed(errno: 0)) }
-            do throws(Errno) {
-                return try put(&record, of: body, usedAt: usedAt, &io) ? .written : .superseded
-            } catch {
-                return .dropped(.diskFailed(errno: error.code))
-            }
-        }
-        maintenance.schedule(after: configuration.maintenanceDelay)
-        return result
-    }
-
-    private func put(
-        _ record: inout PreparedRecord, of body: IncomingBody?, usedAt: UInt64, _ io: inout Section
-    ) throws(Errno) -> Bool {
+        defer { maintenance.schedule(after: configuration.maintenanceDelay) }
         do throws(Errno) {
-            return try records.put(&record, of: body, usedAt: usedAt, &io.events)
+            return try records.store(&record, of: body, usedAt: usedAt, in: self) ? .written : .superseded
         } catch {
-            // The folder was removed meanwhile, so it is made again.
-            guard error.isMissing, prepareDirectory(&io, mayMake: true) else { throw error }
-            return try records.put(&record, of: body, usedAt: usedAt, &io.events)
+            return .dropped(.diskFailed(errno: error.code))
         }
     }
 
@@ -190,7 +174,7 @@ extension DiskStore {
 
     /// Whether records may be written: the folder exists, or was made now, and belongs to this user. An owner that is
     /// alone checks once a second; if the folder is gone meanwhile, creating a file in it fails anyway.
-    private func isUsable(_ io: inout Section) -> Bool {
+    func isUsable(_ io: inout Section) -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
         return catalog.isAloneAndCurrent || prepareDirectory(&io, mayMake: true)
     }

@@ -6,7 +6,7 @@ extension LoadDriver {
     /// - Parameter fields: set in the hop's request.
     func fetch(_ fields: HeaderFields, collapsible: Bool) {
         let hop = state.withLock { $0.hop }
-        if collapsible, let key = hop.key, !mayFetch(hop, key) { return }
+        if collapsible, let key = hop.key, case .waits = takeRole(for: hop, key) { return }
         let now = cache.now
         let ticket = hop.key == nil ? nil : cache.store.ticket(at: now)
         let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
@@ -31,19 +31,21 @@ extension LoadDriver {
         transport.send(request, inPieces: client?.acceptsPieces == true, token: token, receiver: self)
     }
 
-    /// False if another load fetches the same: this load waits until that one ends, and then looks up again.
-    private func mayFetch(_ hop: ResolvedRequest, _ key: RequestKey) -> Bool {
+    /// Whether this load sends the request for all equal loads, for itself alone, or waits until a load that sent the
+    /// same request has ended, and then looks up again.
+    private func takeRole(for hop: ResolvedRequest, _ key: RequestKey) -> LoadTable.Role {
         let identity = FetchIdentity(
             key: key, owner: transport.owner, lastRemoval: cache.store.removals.last(concerning: key),
             fields: hop.facts.fields)
-        let mayJoin = state.withLock { state in
-            // A load that sends a second request, after a 304 that confirms no response say, leads already: it must not
-            // wait for itself.
-            if case .leads = state.sharing { return false }
+        let leadsAlready = state.withLock { state in
+            // This load sends a second request, for example after a 304 that confirms no response. It must not wait for
+            // itself.
+            if case .leads = state.sharing { return true }
+            // Noted before the load is in the table, from which it may be woken at once.
             state.sharing = .waits(identity)
-            return true
+            return false
         }
-        guard mayJoin else { return true }
+        if leadsAlready { return .leads }
         let role = cache.loads.join(
             identity, as: ObjectIdentifier(self), now: cache.now, wake: endWait)
         let isLate = state.withLock { state in
@@ -54,16 +56,17 @@ extension LoadDriver {
             }
             return state.machine.hasEnded
         }
-        // A load that was cancelled meanwhile has ended before it had its place in the table.
+        // The load was cancelled before it was in the table, so its end did not take it out.
         if isLate {
             finishLeading(wasCancelled: true)
             stopWaiting()
         }
-        guard case .waits = role else { return true }
-        setDeadline(in: transport.patience(of: hop.request)) { [self] in
-            if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
+        if case .waits = role {
+            setDeadline(in: transport.patience(of: hop.request)) { [self] in
+                if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
+            }
         }
-        return false
+        return role
     }
 
     @Sendable private func endWait(mayWaitAgain: Bool) {

@@ -18,6 +18,8 @@ final class Catalog: Sendable {
         /// guest dies while it writes, the end is never reported, and the key stays here until there are no other
         /// caches.
         var shared: [KeyName: Int] = [:]
+        /// Slots into which this cache is writing, without `DiskStore.io`.
+        var writing: Set<RecordName> = []
         /// Whether this cache owns the directory and found no other cache at its last look: see `Membership`.
         var isAlone = false
         /// The names of records, for a cache without an index; nil if the folder has to be listed first.
@@ -152,6 +154,18 @@ final class Catalog: Sendable {
     private func isUnused(_ row: IndexRow, _ now: Date) -> Bool {
         guard let age = maximumAccessAge else { return false }
         return now.timeIntervalSince1970 - Double(row.accessedAt) > age
+    }
+
+    // MARK: Records that are being written
+
+    func beginWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.insert(name) } }
+    func endWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.remove(name) } }
+
+    /// One bit for each slot of the key into which this cache is writing.
+    func slotsBeingWritten(of key: KeyName) -> UInt8 {
+        contents.withLock { contents in
+            contents.writing.reduce(UInt8(0)) { $1.key == key ? $0 | 1 << $1.slot : $0 }
+        }
     }
 
     func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }

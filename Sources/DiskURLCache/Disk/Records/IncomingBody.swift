@@ -80,18 +80,21 @@ package final class IncomingBody: Sendable {
     /// Length and checksum of what is written.
     var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
 
-    /// Makes a record of it, with that tail, at that path. Where that fails, it may be tried again: the last tail
-    /// counts.
+    /// Adds that tail. Where the body does not become a record then, it may be tried again: the last tail counts.
     /// - Returns: the status of the file.
-    func finish(_ tail: UnsafeRawBufferPointer, at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
+    func finish(_ tail: UnsafeRawBufferPointer) throws(Errno) -> FileStatus {
         try files.writeFully(opened.file, tail)
         let status = try files.status(opened.file)
         // Everything was removed meanwhile, here or by another process.
         guard status.links > 0 else { throw Errno(ENOENT) }
+        return status
+    }
+
+    /// Makes a record of it, at that path.
+    func rename(to path: UnsafePointer<CChar>) throws(Errno) {
         try files.rename(self.path, to: path)
         // A record is locked only while it is changed.
         try? files.unlockFile(opened.file)
-        return status
     }
 
     /// The file has a record's name, and a row tells of what it takes.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The files of records and their rows in the index, which change together. All methods are called while `DiskStore.io`
-/// is held.
+/// is held, but for the one that fills a slot.
 struct RecordFiles: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
@@ -18,7 +18,7 @@ struct RecordFiles: Sendable {
 
     /// Updates the index after a record's file was replaced (`row`) or removed (nil). If the folder is just being
     /// listed, the key is examined afterwards instead.
-    private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
+    func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         guard catalog.state.isCurrent else {
             if row != nil { catalog.addName(name.key) }
             if let row { catalog.noteEarly(IndexUse(key: name.key, time: time, seconds: row.accessedAt)) }
@@ -28,56 +28,6 @@ struct RecordFiles: Sendable {
         catalog.change { index in
             if let row { index.put(row, usedAt: time) } else { index.remove(name) }
         }
-    }
-
-    // MARK: Writing
-
-    /// Writes a record into a free slot of its name, and removes the record that it replaces. Throws `ENOENT` if the
-    /// folder does not exist.
-    /// - Parameter body: the file that has the body already, if there is one.
-    /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
-    func put(
-        _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
-    ) throws(Errno) -> Bool {
-        let key = record.footer.name.key
-        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
-        var rows = rows(of: key, &events)
-        /// The slots that turned out to have files.
-        var taken: UInt8 = 0
-        var status: FileStatus?
-        while status == nil {
-            record.footer.name.slot = try freeSlot(beside: rows, not: taken, for: variant, &events)
-            do throws(Errno) {
-                status = try writer.create(&record, of: body)
-            } catch {
-                // Another process has written into this slot.
-                guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { throw error }
-                taken |= 1 << record.footer.name.slot
-                rows = examine(key, &events)
-            }
-        }
-        guard let status else { return false }
-        body?.becameRecord()
-        let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
-        note(row.name, row, usedAt: usedAt)
-        guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
-        // Only now: the older record is the one to serve until the new one is whole.
-        let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
-        return settle(row.name, among: slots, &events)
-    }
-
-    private func freeSlot(
-        beside rows: [IndexRow], not taken: UInt8, for variant: UInt32, _ events: inout [DiskEvent]
-    ) throws(Errno) -> UInt8 {
-        let used = rows.reduce(taken) { $0 | 1 << $1.slot }
-        if used != .max { return UInt8((~used).trailingZeroBitCount) }
-        // If all slots have variants, the least recently used one is removed. But not the record that is being
-        // replaced, which has to remain if writing the new one fails.
-        let others = rows.filter { $0.varyHash != variant && taken & 1 << $0.slot == 0 }
-        let oldest = others.min { ($0.lastUse, $0.accessedAt) < ($1.lastUse, $1.accessedAt) }
-        guard let oldest, unlink(oldest.name, &events) else { throw Errno(EEXIST) }
-        events.append(.evicted(key: oldest.key, bytes: oldest.bytes))
-        return oldest.slot
     }
 
     // MARK: Updating
@@ -253,7 +203,7 @@ struct RecordFiles: Sendable {
     /// process may have written into the slot of a row.
     /// - Parameter slots: one bit for each slot in which such a record may be.
     /// - Returns: false if another process has stored a later response of the variant, which stays.
-    private func settle(_ written: RecordName, among slots: UInt8, _ events: inout [DiskEvent]) -> Bool {
+    func settle(_ written: RecordName, among slots: UInt8, _ events: inout [DiskEvent]) -> Bool {
         let others = catalog.read { $0.rows(of: written.key) }.filter { slots & 1 << $0.slot == 0 }
         var found = read(written.key, slots, &events, verifyingBodies: false)
         removeReplaced(in: &found, writtenNow: written.slot, &events)
@@ -267,6 +217,8 @@ struct RecordFiles: Sendable {
     ) -> Found {
         var found = Found()
         let known = catalog.read { $0.rows(of: key) }
+        // What this cache is writing is no record yet.
+        let slots = slots & ~catalog.slotsBeingWritten(of: key)
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }

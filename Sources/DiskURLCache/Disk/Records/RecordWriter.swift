@@ -62,50 +62,53 @@ struct RecordWriter: Sendable {
 
     // MARK: Creating
 
-    /// Writes the record into its slot, which must be free, and returns the status of its file. After a failure the
-    /// slot is free again, unless it was not free before (`EEXIST`).
-    /// - Parameter arrived: a body that has arrived in its own file, which gets the slot's name.
-    func create(_ record: inout PreparedRecord, of arrived: IncomingBody? = nil) throws(Errno) -> FileStatus {
-        let (name, body) = (record.footer.name, record.body)
-        return try record.withTail { tail throws(Errno) in
-            try paths.withRecord(name) { path throws(Errno) in
-                try fill(path) { slot throws(Errno) in
-                    if let arrived {
-                        // Another cache has removed the empty slot before it was locked. There may be a different file
-                        // with this name by now, which the renaming would remove.
-                        guard try files.status(slot).links > 0 else { throw Errno(EEXIST) }
-                        return try arrived.finish(tail, at: path)
-                    }
-                    try files.writeFully(slot, body, tail)
-                    return try files.status(slot)
-                }
-            }
+    /// Makes an empty file in a slot, which must be free: otherwise throws `EEXIST`.
+    func makeSlot(_ name: RecordName, beside rows: [IndexRow]) throws(Errno) -> ReservedSlot {
+        let file = try paths.withRecord(name) { path throws(Errno) in
+            try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
         }
-    }
-
-    private func fill(
-        _ path: UnsafePointer<CChar>, _ write: (_ slot: Int32) throws(Errno) -> FileStatus
-    ) throws(Errno) -> FileStatus {
-        let slot = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
-        var isOpen = true
-        defer { if isOpen { files.closeQuietly(slot) } }
+        let slot = ReservedSlot(name, file, beside: rows, files)
         // The lock shows other processes that the writer of this unfinished record is alive. If it cannot be had,
         // another process has taken the empty file for a damaged record and is about to remove it, so the slot cannot
         // be used.
-        if !isAlone(), mayLock(), (try? files.lockFile(slot)) == false { throw Errno(EEXIST) }
-        do throws(Errno) {
-            let status = try write(slot)
+        if !isAlone(), mayLock(), (try? files.lockFile(file)) == false { throw Errno(EEXIST) }
+        return slot
+    }
+
+    /// Writes the record into its slot, or completes the file that has its body, and returns the status of the file.
+    /// Throws `EEXIST` if another cache has taken the slot.
+    /// - Parameter arrived: a body that has arrived in its own file, which will get the slot's name.
+    func fill(
+        _ slot: ReservedSlot, with record: inout PreparedRecord, of arrived: IncomingBody? = nil
+    ) throws(Errno) -> FileStatus {
+        let body = record.body
+        return try record.withTail { tail throws(Errno) in
+            if let arrived { return try arrived.finish(tail) }
+            try files.writeFully(slot.file, body, tail)
+            let status = try files.status(slot.file)
             // Another process has removed it before it was locked. There may be a different file with this name by now.
             guard status.links > 0 else { throw Errno(EEXIST) }
             // The umask may have removed permissions that the cache itself needs.
-            if status.permissions != 0o600 { try files.setPermissions(slot, 0o600) }
-            isOpen = false
-            try files.close(slot)
+            if status.permissions != 0o600 { try files.setPermissions(slot.file, 0o600) }
+            try slot.close()
             return status
-        } catch {
-            // After `EEXIST` the file with this name may be a record of another process.
-            if error.code != EEXIST, !isOpen || files.isStill(slot, at: path) { try? files.unlink(path) }
-            throw error
+        }
+    }
+
+    /// Gives a body that is whole, with its tail, the name of the slot.
+    func rename(_ arrived: IncomingBody, into slot: ReservedSlot) throws(Errno) {
+        // Another cache has removed the empty slot before it was locked. There may be a different file with this name
+        // by now, which the renaming would remove.
+        guard try files.status(slot.file).links > 0 else { throw Errno(EEXIST) }
+        try paths.withRecord(slot.name) { path throws(Errno) in try arrived.rename(to: path) }
+    }
+
+    /// Removes a slot whose record could not be written. After `EEXIST` the file with this name may be a record of
+    /// another process.
+    func removeSlot(_ slot: ReservedSlot, after error: Errno) {
+        guard error.code != EEXIST else { return }
+        paths.withRecord(slot.name) { path in
+            if slot.isClosed || files.isStill(slot.file, at: path) { try? files.unlink(path) }
         }
     }
 

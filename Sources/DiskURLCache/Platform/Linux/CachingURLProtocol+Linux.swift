@@ -95,7 +95,10 @@
             let isCancelled = task?.error != nil
             if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
             if !isCancelled {
-                if isSuspended { port?.pause() }
+                guard isSuspended else { return }
+                port?.pause()
+                // Its delegate is asked about the store after all data, so loads that wait for it do not wait longer.
+                driver?.finishLeading()
                 return
             }
             driver?.cancel()

@@ -1,0 +1,166 @@
+import Foundation
+
+/// An empty file in a free slot, for a record that is being written. No row tells of it, and nothing examines it.
+final class ReservedSlot: Sendable {
+    let name: RecordName
+    let file: Int32
+    /// The records beside it, when it was made.
+    let rows: [IndexRow]
+    private let files: any FileSystem
+    private let closed = Mutex(false)
+
+    init(_ name: RecordName, _ file: Int32, beside rows: [IndexRow], _ files: any FileSystem) {
+        self.name = name
+        self.file = file
+        self.rows = rows
+        self.files = files
+    }
+
+    deinit { try? close() }
+
+    var isClosed: Bool { closed.withLock { $0 } }
+
+    func close() throws(Errno) {
+        let wasClosed = closed.withLock { closed in
+            defer { closed = true }
+            return closed
+        }
+        if !wasClosed { try files.close(file) }
+    }
+}
+
+// A record is stored in three steps: a slot is reserved under `DiskStore.io`, its bytes are written outside of that
+// lock, and it is published under the lock again. So a slow write holds up neither lookups nor removals.
+
+extension RecordFiles {
+    /// Writes a record into a free slot of its name, and removes the record that it replaces. Not to be called while
+    /// `DiskStore.io` is held.
+    /// - Parameters:
+    ///   - body: the file that has the body already, if there is one.
+    ///   - disk: whose records these are.
+    /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
+    func store(
+        _ record: inout PreparedRecord, of body: IncomingBody?, usedAt: UInt64, in disk: DiskStore
+    ) throws(Errno) -> Bool {
+        var taken: UInt8 = 0
+        var mayMakeFolder = true
+        while true {
+            var reserved: ReservedSlot?
+            do throws(Errno) {
+                let empty = record
+                var folder: FileIdentity?
+                let slot = try disk.withIO { io in
+                    Result { () throws(Errno) -> ReservedSlot in
+                        guard disk.isUsable(&io) else { throw Errno(0) }
+                        folder = io.directory.identity?.folder
+                        return try reserve(empty, not: &taken, &io.events)
+                    }
+                }.get()
+                reserved = slot
+                record.footer.name = slot.name
+                let status = try writer.fill(slot, with: &record, of: body)
+                let written = record
+                return try disk.withIO { io in
+                    Result { () throws(Errno) -> Bool in
+                        // The folder was emptied meanwhile, and the file went with it.
+                        guard io.directory.identity?.folder == folder else { throw Errno(EEXIST) }
+                        return try publish(written, in: slot, status, of: body, usedAt: usedAt, &io.events)
+                    }
+                }.get()
+            } catch {
+                if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) { continue }
+                // The folder was removed meanwhile, so it is made again.
+                guard error.isMissing, mayMakeFolder, disk.withIO({ disk.prepareDirectory(&$0, mayMake: true) })
+                else { throw error }
+                mayMakeFolder = false
+            }
+        }
+    }
+
+    /// Makes an empty file in a free slot. Throws `ENOENT` if the folder does not exist.
+    /// - Parameter taken: the slots that turned out to be of use to somebody else.
+    func reserve(
+        _ record: PreparedRecord, not taken: inout UInt8, _ events: inout [DiskEvent]
+    ) throws(Errno) -> ReservedSlot {
+        let key = record.footer.name.key
+        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
+        var rows = taken == 0 ? rows(of: key, &events) : examine(key, &events)
+        while true {
+            let slot = try freeSlot(
+                beside: rows, not: taken | catalog.slotsBeingWritten(of: key), for: variant, &events)
+            let name = RecordName(key: key, slot: slot)
+            do throws(Errno) {
+                let slot = try writer.makeSlot(name, beside: rows)
+                catalog.beginWriting(name)
+                return slot
+            } catch {
+                // Another process has written into this slot.
+                guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { throw error }
+                taken |= 1 << slot
+                rows = examine(key, &events)
+            }
+        }
+    }
+
+    /// Takes a record that was written into its slot among the others, and removes the record that it replaces.
+    /// - Parameter body: the file that has the whole record, which gets the name of the slot.
+    /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
+    func publish(
+        _ record: PreparedRecord, in slot: ReservedSlot, _ status: FileStatus, of body: IncomingBody?, usedAt: UInt64,
+        _ events: inout [DiskEvent]
+    ) throws(Errno) -> Bool {
+        catalog.endWriting(slot.name)
+        if let body {
+            try writer.rename(body, into: slot)
+            body.becameRecord()
+        }
+        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
+        let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
+        note(row.name, row, usedAt: usedAt)
+        guard slot.rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
+        // Only now: the older record is the one to serve until the new one is whole.
+        let slots = slot.rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
+        return settle(row.name, among: slots, &events)
+    }
+
+    /// Gives a slot back whose record could not be written.
+    /// - Parameter taken: gets the slot if it is somebody else's by now.
+    /// - Returns: whether another slot is to be tried.
+    func giveBack(_ slot: ReservedSlot, after error: Errno, taken: inout UInt8) -> Bool {
+        catalog.endWriting(slot.name)
+        writer.removeSlot(slot, after: error)
+        if catalog.state.isCurrent { catalog.change { $0.remove(slot.name) } }
+        guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { return false }
+        taken |= 1 << slot.name.slot
+        return true
+    }
+
+    /// All three steps under the lock, for a record that is written anew since it cannot be updated.
+    func put(_ record: inout PreparedRecord, usedAt: UInt64, _ events: inout [DiskEvent]) throws(Errno) -> Bool {
+        var taken: UInt8 = 0
+        while true {
+            let slot = try reserve(record, not: &taken, &events)
+            record.footer.name = slot.name
+            do throws(Errno) {
+                let status = try writer.fill(slot, with: &record)
+                return try publish(record, in: slot, status, of: nil, usedAt: usedAt, &events)
+            } catch {
+                guard giveBack(slot, after: error, taken: &taken) else { throw error }
+            }
+        }
+    }
+
+    private func freeSlot(
+        beside rows: [IndexRow], not taken: UInt8, for variant: UInt32, _ events: inout [DiskEvent]
+    ) throws(Errno) -> UInt8 {
+        let used = rows.reduce(taken) { $0 | 1 << $1.slot }
+        if used != .max { return UInt8((~used).trailingZeroBitCount) }
+        // If all slots have variants, the least recently used one is removed. But not the record that is being
+        // replaced, which has to remain if writing the new one fails.
+        let others = rows.filter { $0.varyHash != variant && taken & 1 << $0.slot == 0 }
+        let oldest = others.min { ($0.lastUse, $0.accessedAt) < ($1.lastUse, $1.accessedAt) }
+        guard let oldest, unlink(oldest.name, &events) else { throw Errno(EEXIST) }
+        events.append(.evicted(key: oldest.key, bytes: oldest.bytes))
+        return oldest.slot
+    }
+}
