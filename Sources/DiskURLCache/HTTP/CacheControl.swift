@@ -76,6 +76,9 @@ struct CacheControl: Sendable, Equatable {
         directives.contains { $0.name == name }
     }
 
+    /// Whether there is a directive that cannot be read.
+    var hasMalformed: Bool { directives.contains { $0.argument == .malformed } }
+
     /// The smallest of several values; nil without the directive. RFC 9111 §4.2.1 lets a cache take the first value or
     /// treat the response as stale; the smallest one never keeps a response fresh for longer than the first would.
     func seconds(_ name: String) -> Seconds? {
@@ -125,6 +128,8 @@ package struct ResponseDirectives: Sendable, Equatable {
     var maxAge: CacheControl.Seconds?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
+    /// A directive cannot be read. It may have been the lifetime, as in `public; max-age=30`: none is guessed then.
+    var hasMalformed: Bool
     /// The name of the targeted field from which the directives were read; nil if they are those of `Cache-Control`.
     var targetedField: String?
 
@@ -150,6 +155,7 @@ package struct ResponseDirectives: Sendable, Equatable {
         maxAge = control.seconds("max-age")
         staleWhileRevalidate = control.allowance("stale-while-revalidate")
         staleIfError = control.allowance("stale-if-error")
+        hasMalformed = control.hasMalformed
         // RFC 9111 §5.4: `Pragma` in a response was never specified. Without `Cache-Control`, its old meaning is the
         // cautious reading.
         if field == nil, control.directives.isEmpty, let pragma = fields["Pragma"] {

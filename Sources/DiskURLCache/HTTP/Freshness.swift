@@ -73,7 +73,7 @@ package struct Freshness: Sendable, Equatable {
 
     /// RFC 9111 §4.2.2: a part of the time since the last modification; nil when no heuristic may be used.
     private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int64? {
-        guard options.usesHeuristicFreshness,
+        guard options.usesHeuristicFreshness, !facts.directives.hasMalformed,
             facts.directives.isPublic
                 || StatusCode.isHeuristicallyCacheable(facts.status) && !(options.isShared && options.isCautious),
             let unchangedFor = facts.unchangedFor

@@ -272,7 +272,11 @@ extension DiskURLCache.Reason {
         "status-not-cacheable", "a response with its status is stored only if it states a lifetime", "RFC 9111 §3",
         advice: "The origin could send max-age with it.")
     static let aboutRequestOnly = Self(
-        "about-request-only", "its status concerns only the condition or range of this request", "RFC 9111 §3")
+        "about-request-only", "its status concerns only the credentials, the condition or the range of this request",
+        "RFC 9111 §3")
+    static let aboutSending = Self(
+        "about-sending", "its status concerns how the request was sent: how often, how large, by which connection",
+        "RFC 6585")
     /// An error, a redirection, or the response to a `POST`, without a lifetime.
     static let notReusable = Self(
         "not-reusable", "it has no lifetime, so it could never be used from the cache", "RFC 9111 §3",

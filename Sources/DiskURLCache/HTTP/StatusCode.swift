@@ -17,9 +17,14 @@ enum StatusCode {
         }
     }
 
-    /// Answers to the request's own condition, range or expectation: they do not fit a request without it, and
-    /// the cache's key does not hold those fields. Servers do send them with a lifetime (nginx a 416, by `expires`).
-    static func isAboutRequestOnly(_ status: Int) -> Bool { [412, 416, 417].contains(status) }
+    /// Answers to the request's own credentials, condition, range or expectation: they fit no request with others, and
+    /// the cache's key does not hold those that Foundation or the origin adds. Servers do send them with a lifetime
+    /// (nginx by `expires`). A stored 401 would be the answer after the login, too.
+    static func isAboutRequestOnly(_ status: Int) -> Bool { [401, 407, 412, 416, 417].contains(status) }
+
+    /// Answers to how the request was sent: how often, how large, over which connection. RFC 6585 forbids storing 428,
+    /// 429, 431 and 511, whatever lifetime they have; 421 (RFC 9110 §15.5.20) and 425 (RFC 8470) ask for another try.
+    static func isAboutSending(_ status: Int) -> Bool { [421, 425, 428, 429, 431, 511].contains(status) }
 
     /// The errors that a stale response may replace. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were
     /// registered then; CDNs answer 520 to 530 when the origin is down.

@@ -19,6 +19,7 @@ enum Storability {
         guard (200...599).contains(exchange.status) else { return .refuse(.statusNotCacheable) }
         if exchange.status == 304 { return .refuse(.notModified) }
         if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.aboutRequestOnly) }
+        if StatusCode.isAboutSending(exchange.status) { return .refuse(.aboutSending) }
         let look = StorableFields.look(at: exchange.fields, control: control, isShared: options.isShared)
         guard look.areWellFormed else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)

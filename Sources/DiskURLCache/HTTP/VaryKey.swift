@@ -103,16 +103,19 @@ extension VaryKey {
     /// or a credential.
     private static let negotiated = Mutex<[(name: String, value: String, digest: KeyDigest)]>([], isContended: true)
 
-    /// A form that is equal for values of the same meaning: whitespace around list members never matters, and in the
-    /// fields by which a client negotiates neither case nor order does. A weight stays with its member, so that
-    /// "en, de;q=0.5" and "de, en;q=0.5" remain different.
+    /// A form that is equal for values of the same meaning: whitespace around list members never matters, in the fields
+    /// by which a client negotiates case does not, and the order of codings and charsets does not either. Of two
+    /// languages with the same weight, servers prefer the one that is named first (RFC 9110 §12.5.4). A weight stays
+    /// with its member, so that "gzip, br;q=0.5" and "br, gzip;q=0.5" remain different.
     static func normalized(_ value: String, of name: String) -> String {
         let members = FieldSyntax.members(of: value)
+        func withoutCaseAndSpaces() -> [String] {
+            members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+        }
         switch name {
-        case "accept-language", "accept-encoding", "accept-charset":
-            return members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted().joined(separator: ",")
-        default:
-            return members.joined(separator: ",")
+        case "accept-language": return withoutCaseAndSpaces().joined(separator: ",")
+        case "accept-encoding", "accept-charset": return withoutCaseAndSpaces().sorted().joined(separator: ",")
+        default: return members.joined(separator: ",")
         }
     }
 }

@@ -57,6 +57,9 @@ extension Explainer {
         }
         switch freshness.source {
         case .option: return ("set by the app (DiskURLCache.Options.lifetime)", nil)
+        case .none where reuse.directives.hasMalformed:
+            let field = reuse.directives.targetedField ?? "Cache-Control"
+            return ("since a directive of \(field) cannot be read: \(response.fields[field] ?? "")", "RFC 9111 §4.2.1")
         case .none: return ("since there is no max-age, no Expires, and nothing to guess it from", "RFC 9111 §4.2.1")
         case .heuristic:
             let share = "\(Int(options.heuristicFraction * 100)) % of the \(span(reuse.unchangedFor ?? 0))"

@@ -179,7 +179,8 @@ extension DiskURLCache.KeyPolicy {
         var text: String
         if let custom {
             guard let key = custom(request.urlRequest) else { return .none(.keyPolicy) }
-            text = "custom:\(key)"
+            // The length makes sure that the app's text cannot look like one of the parts that follow it.
+            text = "custom:\(key.utf8.count):\(key)"
         } else {
             // A HEAD may be answered by the response to a GET, so both have the same key.
             let isRead = method == "GET" || method == "HEAD"

@@ -7,12 +7,27 @@ extension URLCanonicalizer {
     ///
     /// An international name may have each form that Foundation gives for one: `bücher.example` (`URLComponents.host`),
     /// `b%C3%BCcher.example` (`URL.host(percentEncoded:)`) and `xn--bcher-kva.example` (`URL.absoluteString`).
+    ///
+    /// An IPv6 address may be without the brackets, as `URL.host` gives it.
     static func host(_ name: String) -> String? {
+        let name = ipv6Host(name) ?? name
         guard !name.utf8.contains(where: { "/?#@* ".utf8.contains($0) }), !name.hasPrefix("."),
             // A host with a port is not a name. The colons of an IPv6 address are between brackets.
             name.hasPrefix("[") || !name.contains(":"), let name = asciiHost(name)
         else { return nil }
         return parts(of: "http://\(name)/")?.host
+    }
+
+    /// An IPv6 address as a URL has it, between brackets and with an escaped percent sign before its zone; nil for any
+    /// other text.
+    private static func ipv6Host(_ name: String) -> String? {
+        let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")
+        let inner = isBracketed ? name.dropFirst().dropLast() : name[...]
+        let percent = inner.firstIndex(of: "%") ?? inner.endIndex
+        guard inner.contains(":"), let address = ipv6("[\(inner[..<percent])]") else { return nil }
+        guard percent < inner.endIndex else { return address }
+        let zone = inner[percent...].dropFirst(inner[percent...].hasPrefix("%25") ? 3 : 1)
+        return zone.isEmpty ? nil : "[\(inner[..<percent])%25\(zone)]"
     }
 
     /// A name in the letters that a URL has for it; nil for a text that can be no host. The tables of international

@@ -48,6 +48,9 @@ extension LoadMachine {
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
             return invalidation + [.cancelFetch, .readBody(found[reuse.index].variant)]
+        case .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
+            // The stored response is better than an error, whatever lifetime the error has.
+            return invalidation + [.cancelFetch] + endRefresh()
         case .deliver(.refuse, let changes) where isRefresh, .deliver(.hold, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map(action) + endRefresh()

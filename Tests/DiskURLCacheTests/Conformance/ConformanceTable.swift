@@ -31,6 +31,8 @@ extension ConformanceRow {
 
     /// What the specifications do not allow as the rows ask for it.
     static let notAllowed: [String: String] = [
+        "vary-normalise-lang-order":
+            "servers prefer the language that is named first: the order is significant (§4.1, RFC 9110 §12.5.4)",
         "vary-normalise-lang-select":
             "the origin may choose another language for the second request: that is no normalisation (§4.1)",
         "partial-store-partial-reuse-partial":

@@ -52,6 +52,9 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
             id: "a week, but for a second", reused: true,
             fields: ["Last-Modified": httpDate(-1e9), "Date": httpDate()], pause: 7 * 86_400 - 1),
         ReuseRow(
+            id: "no guess beside a directive that cannot be read", reused: false,
+            fields: ["Cache-Control": "public; max-age=1", "Last-Modified": httpDate(-1e9), "Date": httpDate()]),
+        ReuseRow(
             id: "Last-Modified in the future", reused: false,
             fields: ["Last-Modified": httpDate(1000), "Date": httpDate()], pause: 0),
     ]

@@ -52,6 +52,19 @@ import Testing
         #expect(Self.refusal(of: ["Range": "bytes=20-"], status: status, Self.fresh) == .aboutRequestOnly)
     }
 
+    /// RFC 6585 forbids it for 428, 429, 431 and 511. A stored 401 would keep the user out after a login.
+    @Test(arguments: [401, 407, 421, 425, 428, 429, 431, 511])
+    func answerToTheSenderOrTheConnectionIsNotStored(_ status: Int) {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=1"])
+        cache.now += 5
+        #expect(cache.load(status: status, answer: ["Cache-Control": "public, max-age=60"]).status == status)
+        let code = [401, 407].contains(status) ? "about-request-only" : "about-sending"
+        #expect(cache.lastVerdict?.refusal?.code == code)
+        #expect(cache.load(policy: .dontLoad).status == 200)
+        #expect(cache.load(answer: [:]).status == 200)
+    }
+
     @Test(arguments: [302, 307, 403, 500, 503, 599])
     func otherStatusWithoutALifetimeIsNotStored(_ status: Int) {
         #expect(Self.refusal(status: status, ["ETag": "\"a\""]) == .statusNotCacheable)

@@ -37,6 +37,15 @@ import Testing
             "weights stay with their languages", false, vary: ["Vary": "Accept-Language"],
             ["Accept-Language": "en, de;q=0.5"], ["Accept-Language": "de, en;q=0.5"]),
         Row(
+            "the first language is the preferred one", false, vary: ["Vary": "Accept-Language"],
+            ["Accept-Language": "en, de"], ["Accept-Language": "de, en"]),
+        Row(
+            "case and spaces of languages", true, vary: ["Vary": "Accept-Language"],
+            ["Accept-Language": "en, de"], ["Accept-Language": "EN ,DE"]),
+        Row(
+            "order of codings", true, vary: ["Vary": "Accept-Encoding"], ["Accept-Encoding": "gzip, br"],
+            ["Accept-Encoding": "br, gzip"]),
+        Row(
             "a user is not another", false, vary: ["Vary": "Authorization"], ["Authorization": "a"],
             ["Authorization": "b"]),
     ]

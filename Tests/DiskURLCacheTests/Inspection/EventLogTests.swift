@@ -179,7 +179,7 @@ struct EventLogTests {
         .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskFailed(errno: ENOSPC),
         .diskFailed(errno: 0), .private,
         .setCookie, .authorization, .cookie, .noStore, .statusNotUnderstood, .statusNotCacheable,
-        .aboutRequestOnly, .notReusable,
+        .aboutRequestOnly, .aboutSending, .notReusable,
         .varyAsterisk, .varyUnseen, .partialContent, .notModified, .malformed, .userInfo(keys: ["a"]),
     ]
     private static let codes: [DiskURLCache.Error.Code] = [

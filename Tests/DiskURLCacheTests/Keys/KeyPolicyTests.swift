@@ -95,6 +95,14 @@ import Testing
         }
     }
 
+    @Test func aKeyOfTheAppIsNotReadAsAnotherPart() {
+        func key(_ text: String, _ headers: [String: String] = [:]) -> RequestKey? {
+            DiskURLCache.KeyPolicy.custom { _ in text }.key(for: request("http://h/a", headers: headers))
+        }
+        #expect(key("a\nhost:other") != key("a", ["Host": "other"]))
+        #expect(key("a\nauthorization:b") != key("a", ["Authorization": "b"]))
+    }
+
     @Test func twoCredentialsNeverShareAKey() {
         let policies: [DiskURLCache.KeyPolicy] = [
             .standard, .standard.includingFields("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },

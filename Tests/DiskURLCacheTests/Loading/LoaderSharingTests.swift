@@ -121,6 +121,27 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    /// Nobody waits for a refresh, so an error that it meets is no answer, even if the origin gives it a lifetime.
+    @Test(arguments: [500, 503]) func anErrorDoesNotReplaceWhatIsRefreshed(_ status: Int) async throws {
+        let origin = try OriginServer { request in
+            let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
+            return request.number == 2
+                ? OriginResponse(status: status, fields: fields, body: Data("error".utf8))
+                : .ok("\(request.number)", fields)
+        }
+        let harness = try harness()
+        try await harness.load(origin.url("/a"))
+        for count in [2, 3] {
+            harness.clock.advance(by: 10)
+            #expect(try await harness.load(origin.url("/a")).text == "1")
+            await eventually("the end of refresh \(count - 1)") {
+                origin.requests.count == count && !harness.cache.loads.isRefreshing
+            }
+        }
+        #expect(try await harness.load(origin.url("/a")).text == "3")
+        #expect(origin.requests.count == 3)
+    }
+
     /// A refresh is of the whole, whatever the load that began it asked for.
     @Test func refreshBehindAPartialRequestFetchesTheWhole() async throws {
         let origin = try OriginServer { request in

@@ -139,6 +139,36 @@ import Testing
         }
     }
 
+    /// `URL.host` has no brackets, and may have the zone's percent sign in either form.
+    @Test(arguments: [
+        ("http://[2001:db8::a]:8080/a", ["[2001:DB8::A]", "2001:db8::a", "2001:db8:0::0:A"]),
+        ("http://[::1]/a", ["[::1]", "::1", "0:0:0:0:0:0:0:1"]),
+        (
+            "http://[fe80::1%25eth0]/a",
+            ["[fe80::1%25eth0]", "fe80::1%25eth0", "fe80::1%eth0", "FE80::1%eth0", "[fe80::1%eth0]"]
+        ),
+    ])
+    func addressesWithColons(_ url: String, _ names: [String]) throws {
+        let foundation = try #require(URL(string: url))
+        let given = [
+            foundation.host, foundation.host(percentEncoded: true), foundation.host(percentEncoded: false),
+            URLComponents(string: url)?.host,
+        ]
+        for name in names + given.compactMap({ $0 }) {
+            let cache = try makeCache()
+            try store(url, in: cache)
+            #expect(cache.contains(try request(url)))
+            cache.removeCachedResponses(host: name)
+            #expect(!cache.contains(try request(url)), "\(name)")
+            let ruled = try makeCache([DiskURLCache.Rule(for: .host(name), storage: .never)])
+            #expect(ruled.openingError == nil, "\(name)")
+            #expect(ruled.key(for: try request(url)) == nil, "\(name)")
+        }
+        for text in ["example.com:80", "::1:80000", ":", "a:b", "[::1", "::1]", "::1%"] {
+            #expect(URLCanonicalizer.host(text) == nil, "\(text)")
+        }
+    }
+
     @Test func patternsWithStarsInInternationalHosts() throws {
         for pattern in ["*.bücher.example/a", "http://*.BÜCHER.example/a", "*://img.bücher.*", "*é/a"] {
             let cache = try makeCache([DiskURLCache.Rule(for: .url(pattern), storage: .memoryOnly)])
