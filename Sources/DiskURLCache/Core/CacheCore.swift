@@ -50,6 +50,7 @@ package final class CacheCore: Sendable {
     private static func open(
         _ configuration: DiskURLCache.Configuration
     ) -> (store: TieredStore, problem: DiskURLCache.Error?) {
+        if let store = configuration.store { return (store, nil) }
         let directory = configuration.directory ?? DiskURLCache.Configuration.defaultDirectory
         let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
         let problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.printed) }

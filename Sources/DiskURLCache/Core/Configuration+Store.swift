@@ -6,9 +6,10 @@ extension DiskURLCache.Configuration {
     /// - Parameters:
     ///   - directory: the directory of the built-in disk layer; nil without one.
     ///   - storage: the app's storage; nil without one.
-    func makeStore(directory: URL? = nil, storage: (any StorageMaker)? = nil) -> TieredStore {
+    func makeStore(
+        directory: URL? = nil, storage: (any StorageMaker)? = nil, maintenance: MaintenanceQueue = MaintenanceQueue()
+    ) -> TieredStore {
         let hub = EventHub()
-        let maintenance = MaintenanceQueue()
         let share = maximumEntryFraction
         var disk = storage?.layer(keepsURLs: keepsURLs)
         if let directory {

@@ -102,6 +102,9 @@ extension DiskURLCache {
         var fileSystem: any FileSystem = SystemFiles()
         var passActivity: PassTime.Activity = { ExpiringTime.shared.request($0) }
         var platform = Platform.current
+        /// For tests of several caches on one directory in this process: each has a store of its own, as in a process
+        /// of its own. Otherwise caches with the same directory share a store.
+        var store: TieredStore?
         /// For tests on Linux that imitate other platforms: Foundation's `URLCache` on Linux writes each response into
         /// its folder, whatever its capacity.
         var superclassDirectory = Platform.superclassDirectory

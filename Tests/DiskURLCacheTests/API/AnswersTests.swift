@@ -16,11 +16,7 @@ import Testing
     }
 
     private func makeCache(_ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        configure(&configuration)
-        return DiskURLCache(configuration: configuration)
+        DiskURLCache(in: scratch, clock: clock, configure)
     }
 
     private func texts(_ answers: AsyncThrowingStream<DiskURLCache.Answer, any Error>) async throws -> [String] {

@@ -51,6 +51,13 @@ struct PrintingTests {
         #expect(try Self.publicTypes().subtracting(samples.keys) == [])
     }
 
+    @Test func aRequestPrintsTheLengthOfItsBody() {
+        var request = Responses.request("/a")
+        request.httpMethod = "POST"
+        request.httpBody = Data("abc".utf8)
+        #expect("\(DiskURLCache.Request(request))".contains("body: 3 bytes"))
+    }
+
     /// The value without its own way to print would fail the test above.
     @Test func theTestSeesSecrets() {
         struct Plain { var text = PrintingTests.secret }

@@ -19,12 +19,10 @@ import Testing
     private func makeCache(
         memory: Int = 1 << 20, disk: Int = 10 << 20, _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
     ) -> DiskURLCache {
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        configuration.platform = .linux
-        configure(&configuration)
-        return DiskURLCache(configuration: configuration)
+        DiskURLCache(in: scratch, clock: clock, memory: memory, disk: disk) {
+            $0.platform = .linux
+            configure(&$0)
+        }
     }
 
     private func body(_ cache: URLCache, _ request: URLRequest) -> String? {

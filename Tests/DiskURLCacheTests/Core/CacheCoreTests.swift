@@ -17,11 +17,7 @@ import Testing
     }
 
     private func core(_ change: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> CacheCore {
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        change(&configuration)
-        return CacheCore(configuration)
+        CacheCore(DiskURLCache.Configuration(in: scratch, clock: clock, change))
     }
 
     private static func network() -> MemoryTransport {

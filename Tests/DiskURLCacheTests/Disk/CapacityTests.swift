@@ -252,4 +252,33 @@ import Testing
         let reading: Set<FaultyFileSystem.Operation> = [.open, .close, .status, .statusAt, .read, .list]
         #expect(files.takeCalls().allSatisfy { reading.contains($0.operation) })
     }
+
+    @Test func whatIsNotTooOldStays() {
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) { $0.maximumStorageAge = 1000 }
+        store.store(.test(testBody(1), storedAt: clock.now), for: key)
+        clock.advance(by: 900)
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+    }
+
+    /// Room is made for a large body before it is written, piece by piece.
+    @Test func anArrivingBodyKeepsToTheCapacity() {
+        let maintenance = MaintenanceQueue()
+        let disk = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 8 << 20), maintenance: maintenance)
+        let store = TieredStore.over(disk, maintenance)
+        store.flush()
+        let piece = testBody(0, length: 256 << 10)
+        for number in 0..<28 { disk.store(.test(piece), for: .test("\(number)")) }
+        // No pass makes the room by chance.
+        maintenance.pause()
+        var body: IncomingBody?
+        for _ in 0..<12 {
+            #expect(store.append(piece, to: &body) == nil)
+            #expect(disk.excess <= disk.capacity / 8)
+        }
+        body?.discard()
+        maintenance.resume()
+    }
 }

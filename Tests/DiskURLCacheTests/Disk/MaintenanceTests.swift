@@ -217,4 +217,40 @@ import Testing
         #expect(files.takeCalls().map(\.operation) == [.open, .status, .read, .close])
     }
 
+    /// An index that could not be saved is saved by the next pass; one that was saved is left alone.
+    @Test func theIndexIsSavedUntilItIs() {
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        files.rule = { $0.operation == .rename ? .error(ENOSPC) : nil }
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.flush()
+        files.rule = { _ in nil }
+        func isSaved() -> Bool {
+            _ = files.takeCalls()
+            store.flush()
+            return files.takeCalls().contains { $0.operation == .rename }
+        }
+        #expect(isSaved())
+        #expect(!isSaved())
+    }
+
+    /// The cache that has cleared the folder knows what is in the new one.
+    @Test func aClearedFolderIsNotListed() {
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        store.removeAll()
+        store.flush()
+        _ = files.takeCalls()
+        store.store(.test(testBody(2)), for: key)
+        // A second later a lookup looks at the folder.
+        store.nextCheck.set(0)
+        #expect(store.body(key) == testBody(2))
+        store.flush()
+        let records = fixture.records
+        #expect(!files.takeCalls().contains { $0.operation == .list && $0.path == records })
+    }
 }

@@ -7,7 +7,7 @@ import Testing
     @Test(arguments: [
         ("\"abc\"", "\"abc\"", false), ("W/\"abc\"", "W/\"abc\"", true), (" \"a,b\" ", "\"a,b\"", false),
         ("\"a\\\"", "\"a\\\"", false), ("abc", "abc", true), ("\"\"", "\"\"", false),
-        ("\"abcdefü\"", "\"abcdefü\"", false),
+        ("\"abcdefü\"", "\"abcdefü\"", false), ("\"!\"", "\"!\"", false),
     ])
     func tagIsRead(_ value: String, _ text: String, _ isWeak: Bool) {
         #expect(EntityTag(value)?.text == text)

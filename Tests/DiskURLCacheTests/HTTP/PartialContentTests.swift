@@ -179,4 +179,15 @@ import Testing
         #expect(answer.body.count == 10)
         #expect(cache.load().source == .origin)
     }
+
+    /// A part has no `Vary` that says for whom else it is.
+    @Test func aPartReplacesNoOtherVariant() {
+        var cache = PureCache()
+        _ = cache.load(
+            ["Accept-Language": "en"], answer: ["Cache-Control": "max-age=3600", "Vary": "Accept-Language"])
+        let request: HeaderFields = ["Accept-Language": "de", "Range": "bytes=4-9"]
+        _ = cache.load(request, status: 206, answer: Self.range, body: "456789")
+        #expect(cache.entries.count == 2)
+        #expect(cache.load(["Accept-Language": "en"], status: 500).source == .stored)
+    }
 }

@@ -39,6 +39,11 @@ import Testing
         #expect(URLCanonicalizer.parts(of: row.normal)?.url == row.normal, "the normal form is its own normal form")
     }
 
+    @Test func whatNoURLCanHoldIsEscaped() {
+        let text = String(decoding: URLCanonicalizer.escaped("!~ \u{7f}\u{1}".utf8), as: UTF8.self)
+        #expect(text == "!~%20%7F%01")
+    }
+
     @Test(arguments: [
         "ftp://example.com/", "file:///etc/passwd", "data:,x", "/relative", "", "http:", "http://", "http:///a",
         "http://:80/", "http://./", "http://h../", "mailto:a@b",

@@ -17,11 +17,7 @@ import Testing
     }
 
     private func cache(_ change: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        change(&configuration)
-        return DiskURLCache(configuration: configuration)
+        DiskURLCache(in: scratch, clock: clock, change)
     }
 
     /// A network that is not to be asked: its answer would be an error.
@@ -87,6 +83,14 @@ import Testing
         #expect(loaded.response.url == request.url && loaded.report.url == request.url)
         #expect(loaded.report.bytes == loaded.data.count && loaded.report.requestedAt == nil)
         #expect((loaded.response.value(forHTTPHeaderField: "Cache-Status") != nil) == (cacheStatusName != nil))
+    }
+
+    @Test(arguments: ["", "x", "text"]) func theWholeBodyIsDelivered(_ body: String) async throws {
+        let cache = cache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), body), for: request)
+        let answer = try await LoadReader(request, from: cache, over: Self.failingNetwork()).answer()
+        #expect(answer.data == Data(body.utf8))
     }
 
     /// Listeners and statistics hear of it as of a load.

@@ -6,359 +6,325 @@
 
     /// A cache that is alone pays for nobody else; one that comes, at any moment, is told what it must know.
     @Suite struct MembershipTests {
-        private let scratch: ScratchDirectory
-        private var directory: String { scratch.url.path + "/c" }
-        private var changes: String { directory + "/changes" }
+        typealias Removal = SharedDirectory.Removal
 
-        init() throws { scratch = try ScratchDirectory() }
+        private let directory: SharedDirectory
 
-        private static let key = RequestKey(
-            text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
-        private static let other = RequestKey(
-            text: "https://example.org/b", uri: "https://example.org/b", isForHead: false)
+        init() throws { directory = try SharedDirectory() }
 
-        private static let third = RequestKey(
-            text: "https://example.org/c", uri: "https://example.org/c", isForHead: false)
-
-        /// - Parameter isResting: nothing happens on its queue, from the first moment on.
-        private func open(_ files: any FileSystem = SystemFiles(), isResting: Bool = false) -> TieredStore {
-            let maintenance = MaintenanceQueue()
-            if isResting { maintenance.pause() }
-            let disk = DiskStore(
-                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files,
-                maintenance: maintenance)
-            return TieredStore.over(disk, maintenance)
-        }
-
-        @discardableResult
-        private func put(
-            _ body: String, _ key: RequestKey = key, in store: TieredStore, memoryOnly: Bool = false,
-            ticket: StoreTicket? = nil
-        ) -> DiskURLCache.Reason? {
-            var metadata = StoredEntry.test(Data(), tags: ["account"], url: key.text).metadata
-            metadata.placement = memoryOnly ? .memoryOnly : .memoryAndDisk
-            return store.store(metadata, .memory(Data(body.utf8)), for: key, ticket: ticket)
-        }
-
-        private func found(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
-        }
-
-        /// What a lookup finds that comes a second later.
-        private func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            store.diskStore?.checkNow()
-            return found(key, in: store)
-        }
+        private var hasChanges: Bool { FileManager.default.fileExists(atPath: directory.changes) }
 
         // MARK: Alone
 
-        /// None of the calls looks for others but the first and the last.
-        @Test func aCacheThatIsAloneMakesTheCallsOfTheFilesOnly() throws {
+        /// None of its calls looks for others but one, before the first or after the last.
+        @Test func aCacheThatIsAloneMakesTheCallsOfTheFilesOnly() {
             let files = FaultyFileSystem()
-            let store = open(files)
-            store.flush()
-            let disk = try #require(store.diskStore)
-            put("a", Self.other, in: store)
-            store.maintenance.pause()
-            // Once a second a folder is looked at, too.
-            disk.nextFolderCheck.restart()
-            func calls(_ body: () -> Void) -> [FaultyFileSystem.Operation] {
-                _ = files.takeCalls()
-                body()
-                return files.takeCalls().map(\.operation)
+            let cache = directory.open(files)
+            // With a row of something: a cache that has none lists the folder first.
+            cache.put("a", "/a")
+            cache.rest()
+            /// The fewest calls of several times: once a second the folder is looked at, too.
+            func fewestCalls(_ act: (_ path: String) -> Void) -> Int {
+                let counts = (0..<3).map { number in
+                    _ = files.takeCalls()
+                    act("/\(number)")
+                    return files.takeCalls().count
+                }
+                return counts.min() ?? 0
             }
-            let ticket = store.ticket(at: Date())
-            #expect(
-                calls { put("c", Self.third, in: store, ticket: ticket) }
-                    == [.open, .write, .status, .close, .statusAt])
-            #expect(calls { put("b", in: store) } == [.statusAt, .open, .write, .status, .close, .statusAt])
-            #expect(calls { _ = found(in: store) } == [])
-            store.removeMemory()
-            var hit: String?
-            let lookup = calls { hit = found(in: store) }
-            #expect(lookup == [.open, .status, .read, .close] && hit == "b")
-            let number = try #require(store.lookup(Self.key).variants().first).metadata.sequence
-            var updated: EntryMetadata?
-            let update = calls { updated = store.update(number, of: Self.key) { $0.tags = ["t"] } }
-            #expect(updated != nil && update == [.open, .status, .read, .write, .status, .close])
-            #expect(calls { store.remove(Self.key) } == [.statusAt, .unlink])
-            #expect(calls { store.remove(Self.key) } == [.statusAt])
-            #expect(calls { store.remove(uri: Self.other.uri) } == [.statusAt, .unlink])
-            #expect(calls { put("m", in: store, memoryOnly: true) } == [.statusAt])
-            #expect(!FileManager.default.fileExists(atPath: changes))
-            store.maintenance.resume()
+            #expect(fewestCalls { cache.put("b", $0) } <= 6)
+            #expect(fewestCalls { _ = cache.found($0) } == 0)
+            cache.forgetMemory()
+            var bodies: [String?] = []
+            #expect(fewestCalls { bodies.append(cache.found($0)) } <= 4)
+            #expect(bodies == ["b", "b", "b"])
+            #expect(fewestCalls { cache.pin($0) } <= 6)
+            #expect(fewestCalls { cache.remove(.key, $0) } <= 2)
+            #expect(fewestCalls { cache.remove(.resource, $0) } <= 1)
+            #expect(fewestCalls { cache.put("m", $0, inMemoryOnly: true) } <= 1)
+            #expect(!hasChanges)
+            cache.wake()
         }
 
-        @Test func theFileOfChangesIsThereWhileThereAreOthers() throws {
-            let owner = open()
+        @Test func theFileOfChangesIsThereWhileThereAreOthers() {
+            let owner = directory.open()
+            owner.put("a")
+            #expect(!hasChanges)
+            let guest = directory.open(SystemFiles(), .justOpened)
+            #expect(guest.found() == "a")
+            #expect(hasChanges)
             owner.flush()
-            put("a", in: owner)
-            #expect(!FileManager.default.fileExists(atPath: changes))
-            do {
-                let guest = open()
-                #expect(found(in: guest) == "a")
-                #expect(FileManager.default.fileExists(atPath: changes))
-                owner.flush()
-                #expect(FileManager.default.fileExists(atPath: changes))
-                owner.remove(Self.key)
-                #expect(body(in: guest) == nil)
-                guest.close()
-            }
+            #expect(hasChanges)
+            owner.remove(.key)
+            #expect(guest.foundLater() == nil)
+            guest.close()
             owner.flush()
-            #expect(!FileManager.default.fileExists(atPath: changes))
-            put("b", in: owner)
-            #expect(body(in: owner) == "b" && body(in: open()) == "b")
+            #expect(!hasChanges)
+            owner.put("b")
+            #expect(owner.foundLater() == "b")
+            #expect(directory.open(SystemFiles(), .justOpened).foundLater() == "b")
         }
 
         /// What is in memory only leaves no trace in the file that the caches share, not even a hash of its URL.
-        @Test func aGuestTellsNothingOfWhatIsInMemoryOnly() throws {
-            let owner = open()
-            owner.flush()
-            let guest = open()
-            put("a", in: guest)
-            let before = FileManager.default.contents(atPath: changes)
-            put("b", Self.other, in: guest, memoryOnly: true)
-            #expect(found(Self.other, in: guest) == "b")
-            #expect(before != nil && FileManager.default.contents(atPath: changes) == before)
+        @Test func aGuestTellsNothingOfWhatIsInMemoryOnly() {
+            let owner = directory.open()
+            let guest = directory.open()
+            guest.put("a")
+            let before = FileManager.default.contents(atPath: directory.changes)
+            guest.put("b", "/b", inMemoryOnly: true)
+            #expect(guest.found("/b") == "b")
+            #expect(before != nil && FileManager.default.contents(atPath: directory.changes) == before)
             // One that replaces a record is told.
-            put("c", in: guest, memoryOnly: true)
-            #expect(body(in: owner) == nil && found(in: guest) == "c")
+            guest.put("c", inMemoryOnly: true)
+            #expect(owner.foundLater() == nil && guest.found() == "c")
         }
 
         /// An unsafe request costs what it removes, in a guest as in the owner.
         @Test func aGuestListsTheFolderOnceForUnsafeRequests() throws {
-            let owner = open()
-            owner.flush()
-            for number in 0..<300 {
-                let key = RequestKey(
-                    text: "https://example.com/\(number)", uri: "https://example.com/\(number)", isForHead: false)
-                put("\(number)", key, in: owner)
-            }
+            let owner = directory.open()
+            for number in 0..<300 { owner.put("\(number)", "/\(number)") }
             let files = FaultyFileSystem()
-            let guest = open(files)
-            guest.flush()
-            guest.maintenance.pause()
-            guest.remove(uri: "https://example.com/0")
+            let guest = directory.open(files)
+            guest.rest()
+            guest.remove(.resource, "/0")
             _ = files.takeCalls()
-            let calls = (1..<20).map { number in
-                guest.remove(uri: "https://example.com/\(number)")
-                return files.takeCalls().count
+            for number in 1..<20 {
+                guest.remove(.resource, "/\(number)")
+                let calls = files.takeCalls()
+                #expect(calls.count <= 40 && calls.allSatisfy { $0.operation != .list })
             }
-            #expect(calls.allSatisfy { $0 <= 20 }, "\(calls)")
-            // Also what was stored since.
-            let late = [owner, open()].enumerated().map { index, store in
-                let key = RequestKey(
-                    text: "https://example.com/late\n\(index)", uri: "https://example.com/late", isForHead: false)
-                put("late", key, in: store)
-                return (store, key)
+            // Also what was stored since, by the owner and by a cache that has come since.
+            for store in [owner, directory.open()] {
+                store.put("late", "/late")
+                guest.remove(.resource, "/late")
+                for cache in [store, guest, owner] { #expect(cache.foundLater("/late") == nil) }
             }
-            guest.remove(uri: "https://example.com/late")
-            for (store, key) in late {
-                #expect(body(key, in: guest) == nil && body(key, in: store) == nil && body(key, in: owner) == nil)
-            }
-            let left = try FileManager.default.contentsOfDirectory(atPath: directory + "/records")
-            #expect(left.count == 280)
-            guest.maintenance.resume()
+            #expect(try directory.records.count == 280)
+            guest.wake()
+        }
+
+        /// A listing that fails makes nothing known, so that the next removal lists again.
+        @Test func aGuestThatCouldNotListTheFolderListsItLater() throws {
+            let owner = directory.open()
+            owner.put("a")
+            let files = FaultyFileSystem()
+            let guest = directory.open(files)
+            for cache in [owner, guest] { cache.rest() }
+            files.rule = { $0.operation == .list ? .error(EIO) : nil }
+            guest.remove(.resource, "/b")
+            files.rule = { _ in nil }
+            guest.remove(.resource, "/a")
+            #expect(try directory.records.isEmpty)
+            for cache in [owner, guest] { cache.wake() }
+        }
+
+        /// In a directory that cannot be written any more.
+        @Test func aGuestThatMayOnlyReadTheChangesHearsOfThem() {
+            let owner = directory.open()
+            // While there are others, there is a file of changes.
+            let other = directory.open()
+            let number = Mutex(0)
+            let guest = directory.open(
+                FaultyFileSystem { call in
+                    guard call.operation == .open, call.name == "changes" else { return nil }
+                    // Each opening for writing; the one for reading follows.
+                    return number.next() % 2 == 1 ? .error(EROFS) : nil
+                })
+            guest.put("memory", "/memory", inMemoryOnly: true)
+            owner.put("a")
+            #expect(guest.foundLater() == "a")
+            owner.remove(.key)
+            #expect(guest.foundLater() == nil)
+            #expect(guest.foundLater("/memory") == "memory")
+            other.close()
         }
 
         // MARK: A cache that comes
 
-        private enum Act: CaseIterable {
-            case removeKey, removeResource, removeTag, removeAll, removeDisk
+        /// A cache that is alone, and another one that comes at a moment of its choice.
+        private struct Scene {
+            let directory: SharedDirectory
+            let files = FaultyFileSystem()
+            let owner: DiskURLCache
+            /// Does not open the directory before it looks something up or removes something.
+            let comer: DiskURLCache
+
+            /// The owner has stored "private".
+            init(_ directory: SharedDirectory) {
+                self.directory = directory
+                owner = directory.open(files)
+                owner.put("private")
+                owner.flush()
+                owner.rest()
+                // What happens now is later than the store.
+                directory.clock.advance(by: 1)
+                comer = directory.open(SystemFiles(), .resting)
+            }
+
+            /// Runs `act` before one of the file operations of the owner.
+            /// - Parameter moment: the number of the operation, from 1.
+            func at(_ moment: Int, _ act: @escaping @Sendable () -> Void) {
+                let count = Mutex(0)
+                files.rule = { _ in
+                    if count.next() == moment { act() }
+                    return nil
+                }
+            }
+
+            /// The owner removes the response, and the comer reads it just before its file is removed.
+            func removeWhileItIsRead() {
+                let (comer, isArmed) = (comer, Mutex(true))
+                files.rule = { call in
+                    if call.operation == .unlink, call.isRecord, isArmed.disarm() { _ = comer.found() }
+                    return nil
+                }
+                owner.remove(.key)
+                files.rule = { _ in nil }
+                #expect(!isArmed.withLock { $0 })
+            }
+
+            func end() {
+                files.rule = { _ in nil }
+                owner.wake()
+                comer.wake()
+            }
         }
 
         /// It comes between two file operations of a removal, and reads what is being removed.
-        @Test(arguments: ["key", "resource", "tag", "all", "variant"])
-        func whatACacheReadWhileItWasRemovedIsForgotten(what: String) throws {
+        @Test(arguments: Removal.told) func whatACacheReadWhileItWasRemovedIsForgotten(what: Removal) throws {
             for moment in 1...12 {
-                let files = FaultyFileSystem()
-                let owner = open(files)
-                owner.flush()
-                put("private", in: owner)
-                owner.flush()
-                owner.maintenance.pause()
-                let comer = open(isResting: true)
-                let count = Mutex(0)
-                files.rule = { _ in
-                    let isNow = count.withLock { count in
-                        count += 1
-                        return count == moment
-                    }
-                    if isNow { _ = comer.lookup(Self.key).variants().first?.load() }
-                    return nil
-                }
-                switch what {
-                case "key": owner.remove(Self.key)
-                case "resource": owner.remove(uri: Self.key.uri)
-                case "tag": owner.remove(matching: EntryCriteria(tag: "account"))
-                case "all": owner.removeAll()
-                default: put("public", in: owner, memoryOnly: true)
-                }
-                files.rule = { _ in nil }
-                owner.maintenance.resume()
-                comer.maintenance.resume()
+                let scene = Scene(try SharedDirectory())
+                let (owner, comer) = (scene.owner, scene.comer)
+                scene.at(moment) { _ = comer.found() }
+                owner.remove(what)
+                scene.end()
                 // The owner looks within a second, also when nothing else happens.
-                owner.diskStore?.checkNow()
-                #expect(body(in: comer) == nil, "\(what), call \(moment)")
-                if what != "variant" { #expect(body(in: owner) == nil, "\(what), call \(moment)") }
-                comer.removeMemory()
-                #expect(body(in: comer) == nil, "\(what), call \(moment), on disk")
-                owner.removeAll()
-                comer.close()
-                owner.close()
+                #expect(owner.foundLater() == nil, "\(what), call \(moment)")
+                #expect(comer.foundLater() == nil, "\(what), call \(moment)")
+                comer.forgetMemory()
+                #expect(comer.foundLater() == nil, "\(what), call \(moment), on disk")
+            }
+        }
+
+        /// The same for what a response replaces that is for memory only.
+        @Test func whatACacheReadWhileItWasReplacedIsForgotten() throws {
+            for moment in 1...12 {
+                let scene = Scene(try SharedDirectory())
+                let (owner, comer) = (scene.owner, scene.comer)
+                scene.at(moment) { _ = comer.found() }
+                owner.put("public", inMemoryOnly: true)
+                scene.end()
+                // The owner looks within a second, also when nothing else happens.
+                _ = owner.foundLater()
+                #expect(comer.foundLater() == nil, "call \(moment)")
+                comer.forgetMemory()
+                #expect(comer.foundLater() == nil, "call \(moment), on disk")
             }
         }
 
         /// It comes between two file operations of a store, and removes what is being stored.
-        @Test(arguments: ["key", "resource", "tag", "all"], [false, true])
-        func whatACacheRemovedWhileItWasStoredIsGone(what: String, isUpdate: Bool) throws {
+        @Test(arguments: Removal.told) func whatACacheRemovedWhileItWasStoredIsGone(what: Removal) async throws {
             for moment in 1...12 {
-                let files = FaultyFileSystem()
-                let owner = open(files)
-                owner.flush()
-                if isUpdate { put("private", in: owner) }
-                owner.flush()
-                owner.maintenance.pause()
-                let ticket = owner.ticket(at: Date())
-                let comer = open(isResting: true)
-                let count = Mutex(0)
+                let scene = Scene(try SharedDirectory())
+                let comer = scene.comer
                 let hasRemoved = Mutex(false)
-                files.rule = { _ in
-                    let isNow = count.withLock { count in
-                        count += 1
-                        return count == moment
-                    }
-                    guard isNow else { return nil }
+                let late = await HeldLoad(from: scene.owner)
+                scene.at(moment) {
                     hasRemoved.withLock { $0 = true }
-                    switch what {
-                    case "key": comer.remove(Self.key)
-                    case "resource": comer.remove(uri: Self.key.uri)
-                    case "tag": comer.remove(matching: EntryCriteria(tag: "account"))
-                    default: comer.removeAll()
-                    }
-                    return nil
+                    comer.remove(what)
                 }
-                if isUpdate {
-                    let number = owner.lookup(Self.key).variants().first?.metadata.sequence ?? 0
-                    owner.update(number, of: Self.key) { $0.isPinned = true }
-                } else {
-                    put("private", in: owner, ticket: ticket)
+                try await late.end("private, too")
+                scene.end()
+                if hasRemoved.withLock({ $0 }) { expectGone(scene, "\(what), call \(moment)") }
+            }
+        }
+
+        /// The same for a response that is given another head.
+        @Test(arguments: Removal.told) func whatACacheRemovedWhileItWasChangedIsGone(what: Removal) throws {
+            for moment in 1...12 {
+                let scene = Scene(try SharedDirectory())
+                let comer = scene.comer
+                let hasRemoved = Mutex(false)
+                scene.at(moment) {
+                    hasRemoved.withLock { $0 = true }
+                    comer.remove(what)
                 }
-                files.rule = { _ in nil }
-                owner.maintenance.resume()
-                comer.maintenance.resume()
-                if hasRemoved.withLock({ $0 }) {
-                    #expect(found(in: comer) == nil, "\(what), call \(moment): never in the process that removed it")
-                    #expect(body(in: owner) == nil, "\(what), call \(moment)")
-                    owner.removeMemory()
-                    comer.removeMemory()
-                    #expect(body(in: owner) == nil && body(in: comer) == nil, "\(what), call \(moment), on disk")
-                }
-                owner.removeAll()
-                comer.close()
-                owner.close()
+                scene.owner.pin()
+                scene.end()
+                if hasRemoved.withLock({ $0 }) { expectGone(scene, "\(what), call \(moment)") }
+            }
+        }
+
+        private func expectGone(_ scene: Scene, _ name: String) {
+            #expect(scene.comer.found() == nil, "\(name): never in the process that removed it")
+            #expect(scene.owner.foundLater() == nil, "\(name)")
+            for cache in [scene.owner, scene.comer] {
+                cache.forgetMemory()
+                #expect(cache.foundLater() == nil, "\(name), on disk")
             }
         }
 
         /// It has read what was removed just before it was told, and writes it again: a 304 does that.
-        @Test func whatACacheStoredAgainBeforeItWasToldIsRemoved() throws {
-            let files = FaultyFileSystem()
-            let owner = open(files)
-            owner.flush()
-            put("private", in: owner)
-            owner.flush()
-            owner.maintenance.pause()
-            let comer = open(isResting: true)
-            let isArmed = Mutex(true)
-            files.rule = { call in
-                if call.operation == .unlink, call.isRecord, isArmed.disarm() {
-                    _ = comer.lookup(Self.key).variants().first?.load()
-                }
-                return nil
-            }
-            owner.remove(Self.key)
-            #expect(!isArmed.withLock { $0 })
-            let number = try #require(comer.lookup(Self.key).variants().first).metadata.sequence
-            comer.update(number, of: Self.key) { $0.isPinned = true }
-            #expect(found(in: comer) == "private", "nothing was told yet")
-            owner.diskStore?.checkNow()
-            #expect(found(in: owner) == nil)
-            #expect(body(in: comer) == nil)
-            comer.removeMemory()
-            #expect(body(in: comer) == nil && body(in: open()) == nil)
-            owner.maintenance.resume()
-            comer.maintenance.resume()
-        }
-
-        /// Another process that was asked before the removal has written its record, and not looked yet.
-        @Test(arguments: ["key", "resource", "tag", "all"])
-        func aCacheNeverServesWhatItRemovedItself(what: String) throws {
-            let files = FaultyFileSystem()
-            let remover = open()
-            remover.flush()
-            let writer = open(files)
-            writer.flush()
-            writer.maintenance.pause()
-            let ticket = writer.ticket(at: Date())
-            let metadata = StoredEntry.test(Data(), tags: ["account"], url: Self.key.text).metadata
-            switch what {
-            case "key": remover.remove(Self.key)
-            case "resource": remover.remove(uri: Self.key.uri)
-            case "tag": remover.remove(matching: EntryCriteria(tag: "account"))
-            default: remover.removeAll()
-            }
-            let bodies = Mutex<[String?]>([])
-            files.rule = { call in
-                guard call.operation == .close, call.isRecord else { return nil }
-                let body = self.body(in: remover)
-                bodies.withLock { $0.append(body) }
-                return nil
-            }
-            let entry = StoredEntry(metadata: metadata, body: Data("private".utf8))
-            // The disk layer alone: as the writer is before it looks.
-            _ = writer.diskStore?.write(entry, for: Self.key, usedAt: MonotonicTime.nanoseconds)
-            files.rule = { _ in nil }
-            #expect(bodies.withLock { $0 } == [nil])
-            #expect(body(in: remover) == nil)
-            _ = ticket
-            writer.maintenance.resume()
+        @Test func whatACacheStoredAgainBeforeItWasToldIsRemoved() {
+            let scene = Scene(directory)
+            let (owner, comer) = (scene.owner, scene.comer)
+            scene.removeWhileItIsRead()
+            comer.pin()
+            #expect(owner.foundLater() == nil)
+            #expect(comer.foundLater() == nil)
+            comer.forgetMemory()
+            #expect(comer.foundLater() == nil)
+            #expect(directory.open().foundLater() == nil)
+            scene.end()
         }
 
         /// An owner that dies between its removal and its look tells nobody; the next owner does.
-        @Test func whatAnOwnerThatDiedDidNotTellIsForgotten() throws {
+        @Test func whatAnOwnerThatDiedDidNotTellIsForgotten() {
+            let scene = Scene(directory)
+            scene.removeWhileItIsRead()
+            scene.owner.die()
+            scene.comer.wake()
+            scene.comer.flush()
+            #expect(scene.comer.ownsDirectory)
+            #expect(scene.comer.foundLater() == nil)
+        }
+
+        /// Another process that asked the network before the removal is about to write its record, and has looked
+        /// before: the remover finds it complete.
+        @Test(arguments: Removal.told) func aCacheNeverServesWhatItRemovedItself(what: Removal) async throws {
             let files = FaultyFileSystem()
-            let owner = open(files)
-            owner.flush()
-            put("private", in: owner)
-            owner.flush()
-            owner.maintenance.pause()
-            let comer = open(isResting: true)
+            let remover = directory.open()
+            let writer = directory.open(files)
+            writer.rest()
+            let late = await HeldLoad(from: writer)
+            directory.clock.advance(by: 1)
             let isArmed = Mutex(true)
+            let isWritten = Mutex(false)
             files.rule = { call in
-                if call.operation == .unlink, call.isRecord, isArmed.disarm() {
-                    _ = comer.lookup(Self.key).variants().first?.load()
+                guard call.isRecord else { return nil }
+                if call.operation == .open, isArmed.disarm() { remover.remove(what) }
+                if call.operation == .close {
+                    isWritten.withLock { $0 = true }
+                    #expect(remover.foundLater() == nil)
                 }
                 return nil
             }
-            owner.remove(Self.key)
-            #expect(found(in: comer) == "private")
-            // It ends as a process does that is killed.
-            owner.diskStore?.move(.close)
-            comer.maintenance.resume()
-            comer.flush()
-            #expect(comer.diskStore?.isOwner == true)
-            #expect(body(in: comer) == nil)
+            try await late.end("private")
+            files.rule = { _ in nil }
+            #expect(isWritten.withLock { $0 })
+            #expect(remover.foundLater() == nil && writer.foundLater() == nil)
+            writer.wake()
         }
 
         /// In a new directory a guest may be storing something when the first owner looks for others (found by the
         /// model: the owner removed it).
-        @Test func theFirstOwnerRemovesNothingOfAGuestThatStoresDuringItsFirstLook() throws {
+        @Test func theFirstOwnerRemovesNothingOfAGuestThatStoresDuringItsFirstLook() {
             let (ownersFiles, guestsFiles) = (FaultyFileSystem(), FaultyFileSystem())
-            let owner = open(ownersFiles, isResting: true)
-            let guest = open(guestsFiles, isResting: true)
-            let (isOwned, isWritten, isNoticed) = (
-                DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
-            )
+            let owner = directory.open(ownersFiles, .resting)
+            let guest = directory.open(guestsFiles, .resting)
+            let isOwned = DispatchSemaphore(value: 0)
+            let isWritten = DispatchSemaphore(value: 0)
+            let isNoticed = DispatchSemaphore(value: 0)
             let (looks, writes) = (Mutex(true), Mutex(true))
             ownersFiles.rule = { call in
                 if call.operation == .statusAt, call.name == "changes", looks.disarm() {
@@ -375,91 +341,86 @@
                 return nil
             }
             DispatchQueue.global().async {
-                owner.diskStore?.checkNow()
+                _ = owner.foundLater()
                 isNoticed.signal()
             }
             isOwned.isSignalled("the owner's lock")
-            #expect(put("a", in: guest) == nil)
-            #expect(owner.diskStore?.isOwner == true && guest.diskStore?.isOwner == false)
-            #expect(body(in: guest) == "a" && body(in: owner) == "a")
-            owner.maintenance.resume()
-            guest.maintenance.resume()
+            guest.put("a")
+            #expect(owner.ownsDirectory && !guest.ownsDirectory)
+            #expect(guest.foundLater() == "a")
+            #expect(owner.foundLater() == "a")
+            for cache in [owner, guest] { cache.wake() }
         }
+
+        // MARK: Limits
 
         /// Who fills the file of changes replaces it, and misses nothing; the others cannot know what they missed.
         @Test(arguments: [true, false]) func whoFillsTheFileKeepsItsMemory(isOwner: Bool) throws {
-            let owner = open()
-            owner.flush()
-            let guest = open(isResting: true)
-            put("guest", Self.other, in: guest, memoryOnly: true)
-            put("owner", in: owner, memoryOnly: true)
-            let (filler, key) = isOwner ? (owner, Self.key) : (guest, Self.other)
-            let size = try #require(try? SystemFiles().status(at: changes).size)
+            let owner = directory.open()
+            let guest = directory.open(SystemFiles(), .resting)
+            guest.put("guest", "/guest", inMemoryOnly: true)
+            owner.put("owner", "/owner", inMemoryOnly: true)
+            let filler = isOwner ? owner : guest
+            let size = try SystemFiles().status(at: directory.changes).size
             var isReplaced = false
             for number in 0..<20_000 where !isReplaced {
-                filler.remove(
-                    RequestKey(
-                        text: "https://example.net/\(number)", uri: "https://example.net/\(number)", isForHead: false))
-                isReplaced = try SystemFiles().status(at: changes).size < size + number
+                filler.remove(.key, "/other\(number)")
+                isReplaced = try SystemFiles().status(at: directory.changes).size < size + number
             }
             #expect(isReplaced)
-            #expect(body(key, in: filler) != nil)
-            #expect(body(isOwner ? Self.other : Self.key, in: isOwner ? guest : owner) == nil)
+            #expect(owner.foundLater("/owner") == (isOwner ? "owner" : nil))
+            #expect(guest.foundLater("/guest") == (isOwner ? nil : "guest"))
         }
 
         /// On a file system without locks several processes may believe that they own the directory.
-        @Test func withoutLocksACacheIsNeverAlone() throws {
-            let store = open(FaultyFileSystem { $0.operation == .lockProcess ? .error(ENOLCK) : nil })
-            store.flush()
-            #expect(store.diskStore?.isOwner == true)
-            #expect(FileManager.default.fileExists(atPath: changes))
-            put("a", in: store)
-            let other = open()
-            #expect(body(in: other) == "a")
-            store.remove(Self.key)
-            #expect(body(in: other) == nil)
+        @Test func withoutLocksACacheIsNeverAlone() {
+            let cache = directory.open(FaultyFileSystem { $0.operation == .lockProcess ? .error(ENOLCK) : nil })
+            #expect(cache.ownsDirectory)
+            #expect(hasChanges)
+            cache.put("a")
+            let other = directory.open()
+            #expect(other.foundLater() == "a")
+            cache.remove(.key)
+            #expect(other.foundLater() == nil)
         }
 
         /// Many caches come, store, remove and leave at once, with delays at their file operations. At the end nobody
         /// has what was removed last.
         @Test(arguments: [false, true]) func cachesThatComeAndGoMissNothing(isDelayed: Bool) throws {
             let directory = directory
-            @Sendable func open() -> TieredStore {
-                guard isDelayed else { return self.open() }
-                return self.open(
-                    FaultyFileSystem { _ in
-                        if Int.random(in: 0..<4) == 0 { usleep(.random(in: 0..<1_500)) }
-                        return nil
-                    })
-            }
-            for round in 0..<TestLength.pick(plain: 3, long: 200) {
-                let keys = (0..<8).map { number in
-                    RequestKey(
-                        text: "https://example.com/\(number)", uri: "https://example.com/\(number)", isForHead: false)
+            @Sendable func open() -> DiskURLCache {
+                guard isDelayed else { return directory.open(SystemFiles(), .justOpened) }
+                let files = FaultyFileSystem { _ in
+                    if Int.random(in: 0..<4) == 0 { usleep(.random(in: 0..<1_500)) }
+                    return nil
                 }
+                return directory.open(files, .justOpened)
+            }
+            let paths = (0..<8).map { "/\($0)" }
+            for round in 0..<TestLength.pick(plain: 3, long: 200) {
                 let first = open()
                 let second = open()
                 DispatchQueue.concurrentPerform(iterations: 4) { thread in
                     for step in 0..<20 {
-                        let store = thread < 2 ? [first, second][thread] : open()
-                        let key = keys[(thread * 5 + step) % keys.count]
-                        put("\(thread) \(step)", key, in: store)
-                        _ = found(key, in: store)
-                        if step % 3 == 0 { store.remove(keys[(step * 3) % keys.count]) }
-                        if thread == 3 { store.flush() }
-                        if thread >= 2 { store.close() }
+                        let cache = thread < 2 ? [first, second][thread] : open()
+                        let path = paths[(thread * 5 + step) % paths.count]
+                        cache.put("\(thread) \(step)", path)
+                        _ = cache.found(path)
+                        if step % 3 == 0 { cache.remove(.key, paths[(step * 3) % paths.count]) }
+                        if thread == 3 { cache.flush() }
+                        if thread >= 2 { cache.close() }
                     }
                 }
-                for key in keys { (round % 2 == 0 ? first : second).remove(key) }
-                for key in keys {
-                    #expect(body(key, in: first) == nil && body(key, in: second) == nil, "round \(round)")
-                    first.removeMemory()
-                    second.removeMemory()
-                    #expect(body(key, in: first) == nil && body(key, in: second) == nil, "round \(round), on disk")
+                for path in paths { (round % 2 == 0 ? first : second).remove(.key, path) }
+                for path in paths {
+                    for cache in [first, second] {
+                        #expect(cache.foundLater(path) == nil, "round \(round)")
+                        cache.forgetMemory()
+                        #expect(cache.foundLater(path) == nil, "round \(round), on disk")
+                    }
                 }
-                #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/records").isEmpty)
-                first.close()
-                second.close()
+                #expect(try directory.records.isEmpty)
+                for cache in [first, second] { cache.close() }
             }
         }
     }

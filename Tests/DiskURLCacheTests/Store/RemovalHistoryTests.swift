@@ -71,15 +71,17 @@ import Testing
     }
 
     /// A late 304 of an older load freshens what is stored a moment before the newer answer removes it.
-    @Test(arguments: [false, true]) func whatAnOlderAnswerFreshenedIsRemovedToo(_ isOnDisk: Bool) throws {
+    /// Or one that was asked for at the same instant.
+    @Test(arguments: [false, true], [false, true])
+    func whatAnOlderAnswerFreshenedIsRemovedToo(_ isOnDisk: Bool, _ isAsOld: Bool) throws {
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "stored"), for: request)
         if isOnDisk {
             cache.flush()
             cache.removeAllCachedResponses(from: .memory)
         }
-        let superseding = cache.store.ticket(at: Date())
         let stored = try #require(cache.store.lookup(key).variants().first)
         let response = try #require(stored.metadata.http)
+        let superseding = cache.store.ticket(at: isAsOld ? response.requestTime : Date())
         cache.core.freshen(stored.metadata.sequence, with: response, for: cache.resolve(request))
         #expect(cache.store.lookup(key).variants().first?.metadata.sequence != stored.metadata.sequence)
         cache.store.remove(key, stored.metadata, by: superseding)

@@ -272,6 +272,28 @@ import Testing
         #expect(fixture.body("/a") == nil)
     }
 
+    /// Memory ran short, and the app holds the response.
+    @Test func aVariantThatIsRemovedIsNotFoundWhereTheAppHoldsIt() throws {
+        let fixture = try Fixture(memory: 64 << 20, disk: 0)
+        fixture.store("/a", "1")
+        let held = fixture.cache.cachedResponse(for: Responses.request("/a"))
+        fixture.cache.relieveMemoryPressure()
+        let key = try fixture.key("/a")
+        let found = try #require(fixture.store.lookup(key).variants().first)
+        fixture.store.remove(key, found.metadata)
+        #expect(fixture.body("/a") == nil)
+        withExtendedLifetime(held) {}
+    }
+
+    /// Its head makes the record larger than the largest one.
+    @Test func aResponseThatIsTooLargeOnDiskAloneTakesTheOlderOneAlong() throws {
+        let fixture = try Fixture(memory: 64 << 10, disk: 1 << 20)
+        fixture.store("/a", "older")
+        let largest = try #require(fixture.store.disk?.largestEntry)
+        fixture.store("/a", String(repeating: "x", count: largest))
+        #expect(fixture.body("/a") == nil)
+    }
+
     /// Removals by URL: an unsafe request costs what it removes.
     @Test func aRemovalByURLVisitsItsOwnResponsesOnly() throws {
         let fixture = try Fixture(memory: 64 << 20, disk: 0)

@@ -26,15 +26,27 @@ final class ManualClock: Sendable {
     }
 }
 
-extension DiskURLCache {
-    /// A cache in a scratch directory that takes the time from a test's clock.
+extension DiskURLCache.Configuration {
+    /// The settings of a cache in a scratch directory that takes the time from a test's clock.
     /// - Parameters:
     ///   - memory: the capacity of memory, in bytes.
     ///   - disk: the capacity of the disk, in bytes.
-    convenience init(in scratch: ScratchDirectory, clock: ManualClock, memory: Int, disk: Int) {
-        var configuration = Configuration(
-            memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        self.init(configuration: configuration)
+    init(
+        in scratch: ScratchDirectory, clock: ManualClock, memory: Int = 1 << 20, disk: Int = 10 << 20,
+        _ change: (inout Self) -> Void = { _ in }
+    ) {
+        self.init(memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
+        self.clock = clock.wallClock
+        change(&self)
+    }
+}
+
+extension DiskURLCache {
+    /// A cache in a scratch directory that takes the time from a test's clock.
+    convenience init(
+        in scratch: ScratchDirectory, clock: ManualClock, memory: Int = 1 << 20, disk: Int = 10 << 20,
+        _ change: (inout Configuration) -> Void = { _ in }
+    ) {
+        self.init(configuration: Configuration(in: scratch, clock: clock, memory: memory, disk: disk, change))
     }
 }

@@ -5,11 +5,23 @@ package struct LoadedRecord: Sendable {
     /// The footer of the last tail.
     package var footer: RecordFooter
     package var metadata: EntryMetadata
-    /// Nil if only the tail was requested.
-    package var body: Data?
-    /// The body in its open file, if that was requested.
-    var opening: OpenBody?
+    var content: Content
     var status: FileStatus
+
+    /// How the body is at hand. Except for `.unread` it was verified.
+    enum Content: Sendable {
+        /// Only the tail was requested.
+        case unread
+        case bytes(Data)
+        /// In its file, which stays open.
+        case file(OpenBody)
+    }
+
+    /// The body; nil if it was not read into memory.
+    package var body: Data? { if case .bytes(let body) = content { body } else { nil } }
+
+    /// The body in its open file, if that was requested.
+    var opening: OpenBody? { if case .file(let body) = content { body } else { nil } }
 
     /// Different keys may share a name.
     func isOfSameVariant(as other: LoadedRecord) -> Bool {
@@ -96,66 +108,109 @@ package struct RecordReader: Sendable {
 
     /// The same for an open file.
     func read(_ opened: OpenFile, _ name: RecordName, _ extent: Extent, limit: Int) throws(Errno) -> RecordReading {
-        let file = opened.file
+        switch try readTail(of: opened.file, extent, limit: limit) {
+        case .foreign: return .foreign
+        case .damaged: return .damaged
+        case .tail(let tail):
+            let (footer, metadata, status) = (tail.footer, tail.metadata, tail.status)
+            // The record is intact, but has the wrong name: somebody moved it.
+            guard footer.name == name else { return .foreign }
+            guard let content = try content(after: tail, of: opened, extent) else { return .damaged }
+            return .record(LoadedRecord(footer: footer, metadata: metadata, content: content, status: status))
+        }
+    }
+
+    // MARK: The tail
+
+    /// The last tail of a record, and the bytes at the end of its file, of which the tail is a part.
+    private struct Tail: ~Copyable {
+        let footer: RecordFooter
+        let metadata: EntryMetadata
+        let status: FileStatus
+        let end: HeapBytes
+
+        /// A short record is read by one call, body and all.
+        var hasWholeRecord: Bool { end.count == status.size }
+    }
+
+    private enum TailReading: ~Copyable {
+        case tail(Tail)
+        case foreign
+        case damaged
+    }
+
+    private func readTail(of file: Int32, _ extent: Extent, limit: Int) throws(Errno) -> TailReading {
         let status = try files.status(file)
         guard owner.isTrustedFile(status) else { return .foreign }
         guard status.size >= RecordFooter.length else { return .damaged }
         guard status.size <= max(limit, RecordFooter.length) else { return .foreign }
-        let wantsBody = extent == .whole || extent == .lookup && status.size <= Self.wholeLimit
-        // The end of the file describes what is before it. A small record is read as a whole.
-        let isShort = status.size <= Self.pieceLength
-        var count = min(status.size, wantsBody && isShort ? Self.pieceLength : Self.tailLength)
-        guard var memory = malloc(count) else { throw Errno(ENOMEM) }
-        var isGivenAway = false
-        defer { if !isGivenAway { free(memory) } }
-        guard try readEnd(of: file, status, memory, count) else { return .damaged }
+        let isReadWhole = status.size <= Self.pieceLength && wantsBytes(extent, of: status)
+        let length = isReadWhole ? status.size : min(status.size, Self.tailLength)
+        guard var end = try readEnd(of: file, status, length) else { return .damaged }
         let footer: RecordFooter
-        switch RecordFooter.decode(endOf: UnsafeRawBufferPointer(start: memory, count: count)) {
+        switch end.withBytes({ RecordFooter.decode(endOf: $0) }) {
         case .footer(let value): footer = value
         case .foreign: return .foreign
         case .damaged: return .damaged
         }
         guard footer.recordLength <= status.size else { return .damaged }
-        if footer.tailLength > count {
-            count = footer.tailLength
-            guard let larger = realloc(memory, count) else { throw Errno(ENOMEM) }
-            memory = larger
-            guard try readEnd(of: file, status, memory, count) else { return .damaged }
+        if footer.tailLength > end.count {
+            guard let longer = try readEnd(of: file, status, footer.tailLength) else { return .damaged }
+            end = longer
         }
-        guard let metadata = footer.metadata(in: UnsafeRawBufferPointer(start: memory, count: count))
-        else { return .damaged }
-        // The record is intact, but has the wrong name: somebody moved it.
-        guard footer.name == name else { return .foreign }
-        var record = LoadedRecord(footer: footer, metadata: metadata, status: status)
-        let length = footer.bodyLength
-        if extent == .opened {
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceLength, alignment: 16)
-            defer { buffer.deallocate() }
-            guard try checksum(ofBody: length, in: file, through: buffer) == footer.bodyChecksum
-            else { return .damaged }
-            record.opening = OpenBody(count: length, read: opened.bytes(_:followedBy:))
-        } else if count == status.size {
-            let body = UnsafeRawBufferPointer(start: memory, count: length)
-            guard Checksum.of(body) == footer.bodyChecksum else { return .damaged }
-            // If the body is a large part of the memory, it takes over the memory instead of being copied.
-            isGivenAway = length >= count / 4
-            record.body = isGivenAway ? Data(bytesNoCopy: memory, count: length, deallocator: .free) : Data(body)
-        } else if wantsBody {
-            guard let body = malloc(max(1, length)) else { throw Errno(ENOMEM) }
-            record.body = Data(bytesNoCopy: body, count: length, deallocator: .free)
-            let buffer = UnsafeMutableRawBufferPointer(start: body, count: length)
-            guard try checksum(ofBody: length, in: file, through: buffer) == footer.bodyChecksum
-            else { return .damaged }
-        }
-        return .record(record)
+        guard let metadata = end.withBytes({ footer.metadata(in: $0) }) else { return .damaged }
+        return .tail(Tail(footer: footer, metadata: metadata, status: status, end: end))
     }
 
-    /// False if the file is shorter than its status said.
-    private func readEnd(
-        of file: Int32, _ status: FileStatus, _ memory: UnsafeMutableRawPointer, _ count: Int
-    ) throws(Errno) -> Bool {
-        let buffer = UnsafeMutableRawBufferPointer(start: memory, count: count)
-        return try files.readFully(file, buffer, at: status.size - count) == count
+    /// The last bytes of the file; nil if the file is shorter than its status said.
+    private func readEnd(of file: Int32, _ status: FileStatus, _ count: Int) throws(Errno) -> HeapBytes? {
+        let end = try HeapBytes(count)
+        let read = try end.fill { buffer throws(Errno) in
+            try files.readFully(file, buffer, at: status.size - count)
+        }
+        guard read == count else { return nil }
+        return end
+    }
+
+    // MARK: The body
+
+    private func wantsBytes(_ extent: Extent, of status: FileStatus) -> Bool {
+        switch extent {
+        case .whole: true
+        case .lookup: status.size <= Self.wholeLimit
+        case .tail, .opened: false
+        }
+    }
+
+    /// The body as it was requested; nil if it is not the body that was written.
+    private func content(
+        after tail: consuming Tail, of opened: OpenFile, _ extent: Extent
+    ) throws(Errno) -> LoadedRecord.Content? {
+        let footer = tail.footer
+        let length = footer.bodyLength
+        if extent == .opened {
+            let piece = try HeapBytes(Self.pieceLength)
+            guard try checksum(ofBody: length, in: opened.file, through: piece) == footer.bodyChecksum
+            else { return nil }
+            return .file(OpenBody(count: length, read: opened.bytes(_:followedBy:)))
+        }
+        if tail.hasWholeRecord {
+            let sum = tail.end.withBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
+            guard sum == footer.bodyChecksum else { return nil }
+            // If the body is a large part of the memory, it takes over the memory instead of being copied.
+            let isMostOfIt = length >= tail.end.count / 4
+            return .bytes(isMostOfIt ? tail.end.data(count: length) : tail.end.withBytes { Data($0[..<length]) })
+        }
+        guard wantsBytes(extent, of: tail.status) else { return .unread }
+        let body = try HeapBytes(length)
+        guard try checksum(ofBody: length, in: opened.file, through: body) == footer.bodyChecksum else { return nil }
+        return .bytes(body.data(count: length))
+    }
+
+    private func checksum(
+        ofBody length: Int, in file: Int32, through memory: borrowing HeapBytes
+    ) throws(Errno) -> UInt64 {
+        try memory.fill { buffer throws(Errno) in try checksum(ofBody: length, in: file, through: buffer) }
     }
 
     /// Reads a body in pieces, and computes its checksum while each piece is still in the processor's cache. If the
@@ -176,5 +231,36 @@ package struct RecordReader: Sendable {
             if done == length || read < count { return checksum.finish(bytes) }
             checksum.update(bytes)
         }
+    }
+}
+
+/// Memory from `malloc`, which is not filled with zeros first, and which a `Data` can take over.
+private struct HeapBytes: ~Copyable {
+    private let start: UnsafeMutableRawPointer
+    let count: Int
+
+    init(_ count: Int) throws(Errno) {
+        guard let start = malloc(max(1, count)) else { throw Errno(ENOMEM) }
+        self.start = start
+        self.count = count
+    }
+
+    deinit { free(start) }
+
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    func fill<Result>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        try body(UnsafeMutableRawBufferPointer(start: start, count: count))
+    }
+
+    /// The first bytes, without a copy.
+    consuming func data(count: Int) -> Data {
+        let start = start
+        discard self
+        return Data(bytesNoCopy: start, count: count, deallocator: .free)
     }
 }

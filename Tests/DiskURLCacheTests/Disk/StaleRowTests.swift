@@ -1,0 +1,138 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// What a disk layer knows of a record that another cache changed in its place.
+    @Suite struct StaleRowTests {
+        private let scratch: ScratchDirectory
+        private var directory: String { scratch.url.path + "/c" }
+
+        init() throws { scratch = try ScratchDirectory() }
+
+        private static let key = RequestKey(
+            text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
+
+        /// The row changes while the removal is under way, and the entry was there before.
+        @Test func whatIsTakenInDuringARemovalIsRemoved() throws {
+            let files = FaultyFileSystem()
+            let during = Mutex<(@Sendable () -> Void)?>(nil)
+            let remover = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files,
+                report: { event in
+                    guard case .cannotDelete = event else { return }
+                    during.withLock { action in
+                        defer { action = nil }
+                        return action
+                    }?()
+                })
+            let stuck = RequestKey.test("stuck")
+            let old = Date() - 1_000
+            remover.store(.test(testBody(1), sequence: 1, storedAt: Date() - 10), for: stuck)
+            remover.store(.test(testBody(2), sequence: 2, storedAt: old), for: Self.key)
+            remover.flush()
+            let other = DiskStore(configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20))
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.maintenance.pause()
+            let metadata = StoredEntry.test(Data(), sequence: 3, storedAt: Date() - 10).metadata
+            #expect(other.update(metadata, of: Self.key, replacing: 2, usedAt: MonotonicTime.nanoseconds))
+            during.withLock {
+                $0 = {
+                    other.maintenance.perform { other.runPass(isFlush: true) }
+                    remover.maintenance.perform { remover.runPass(isFlush: true) }
+                }
+            }
+            let name = stuck.name.hex
+            files.rule = { $0.operation == .unlink && $0.name.hasPrefix(name) ? .error(EBUSY) : nil }
+            remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
+            #expect(during.withLock { $0 == nil })
+            #expect(remover.body(Self.key) == nil)
+        }
+
+        /// Another cache has put another variant into the slot of which the row tells.
+        @Test func aStoreRemovesNoOtherVariant() throws {
+            let files = FaultyFileSystem()
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let owner = DiskStore(configuration: configuration, fileSystem: files)
+            owner.flush()
+            let key = Self.key
+            let english = StoredEntry.test(testBody(1), sequence: 1, language: "en")
+            owner.store(english, for: key)
+            owner.flush()
+            owner.maintenance.pause()
+            let other = DiskStore(configuration: configuration)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.remove(key, variant: english.metadata.varyKey)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            owner.store(.test(testBody(3), sequence: 3, language: "en"), for: key)
+            owner.flush()
+            for store in [owner, other] {
+                let bodies = store.variants(of: key).compactMap { $0.load()?.body }
+                #expect(Set(bodies) == [testBody(2), testBody(3)])
+            }
+        }
+
+        /// Another cache has freshened what is too old by the row.
+        @Test func whatWasFreshenedDoesNotExpire() throws {
+            var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            configuration.maximumStorageAge = 100
+            // For the other one it is not too old yet.
+            let owner = DiskStore(configuration: configuration, clock: WallClock { Date() + 50 })
+            owner.flush()
+            owner.maintenance.pause()
+            owner.store(.test(testBody(1), sequence: 1, storedAt: Date() - 70), for: Self.key)
+            let other = DiskStore(configuration: configuration)
+            other.maintenance.pause()
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            owner.maintenance.perform { #expect(owner.beginPass(isFlush: true)) }
+            let metadata = StoredEntry.test(Data(), sequence: 2, storedAt: Date()).metadata
+            #expect(other.update(metadata, of: Self.key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            owner.maintenance.perform { owner.endPass(isFlush: true) }
+            for store in [owner, other] { #expect(store.body(Self.key) == testBody(1)) }
+        }
+
+        /// Another cache clears the folder, and stores in the new one, while a record is being written that fails then.
+        @Test(arguments: [false, true]) func aFailedWriteRemovesNoOtherRecord(isLarge: Bool) throws {
+            let files = FaultyFileSystem()
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let store = DiskStore(configuration: configuration, fileSystem: files)
+            store.flush()
+            store.maintenance.pause()
+            let other = DiskStore(configuration: configuration)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.maintenance.pause()
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                let isHere =
+                    isLarge
+                    ? call.operation == .rename && call.name.hasPrefix("incoming-")
+                    : call.operation == .write && call.isRecord
+                guard isHere,
+                    isArmed.disarm()
+                else { return nil }
+                other.removeAll()
+                other.store(.test(testBody(2), sequence: 2), for: Self.key)
+                other.maintenance.perform { other.runPass(isFlush: true) }
+                // The file that was arriving is gone.
+                return isLarge ? nil : .error(ENOSPC)
+            }
+            let entry = StoredEntry.test(testBody(1), sequence: 1)
+            if isLarge {
+                let body = try store.beginIncoming()
+                try body.append(testBody(1))
+                _ = store.adopt(body, entry.metadata, for: Self.key, usedAt: MonotonicTime.nanoseconds)
+                body.discard()
+            } else {
+                store.store(entry, for: Self.key)
+            }
+            #expect(!isArmed.withLock { $0 })
+            #expect(other.body(Self.key) == testBody(2))
+            store.flush()
+            #expect(store.body(Self.key) == testBody(2))
+        }
+    }
+#endif

@@ -1,0 +1,244 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// What becomes of a response that another cache on the directory changed in its place.
+    @Suite struct OtherCachesTests {
+        typealias Removal = SharedDirectory.Removal
+
+        private let directory: SharedDirectory
+
+        init() throws { directory = try SharedDirectory() }
+
+        /// Two caches, of which the second one knows from the disk what the first one stored.
+        private func writerAndRemover(
+            isRemoverGuest: Bool, storing body: String, tags: Set<String> = ["account"]
+        ) -> (writer: DiskURLCache, remover: DiskURLCache) {
+            let (first, second) = (directory.open(), directory.open())
+            let (writer, remover) = isRemoverGuest ? (first, second) : (second, first)
+            writer.put(body, tags: tags)
+            remover.flush()
+            #expect(remover.foundLater() == body)
+            remover.forgetMemory()
+            return (writer, remover)
+        }
+
+        // MARK: Changed heads
+
+        /// A 304 gives a record another head, in its place: it is as old as that head.
+        @Test(arguments: [true, false], ["since", "older"])
+        func whatAnotherCacheFreshenedIsRemovedByItsNewTime(isRemoverGuest: Bool, what: String) async throws {
+            let (writer, remover) = writerAndRemover(isRemoverGuest: isRemoverGuest, storing: "private")
+            directory.clock.advance(by: 1_000)
+            try await writer.freshen()
+            let limit = directory.clock.now - 100
+            if what == "since" {
+                remover.removeCachedResponses(since: limit)
+            } else {
+                remover.removeCachedResponses(olderThan: limit)
+            }
+            let left = what == "since" ? nil : "private"
+            for cache in [writer, remover, directory.open()] { #expect(cache.foundLater() == left) }
+        }
+
+        /// Two stores, of which the second one has the slot that the remover knows.
+        @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isRemoverGuest: Bool) {
+            let (writer, remover) = writerAndRemover(isRemoverGuest: isRemoverGuest, storing: "public", tags: [])
+            remover.rest()
+            for _ in 0..<2 {
+                directory.clock.advance(by: 1)
+                writer.put("private")
+                writer.flush()
+            }
+            remover.remove(.tag)
+            #expect(writer.foundLater() == nil)
+            #expect(remover.foundLater() == nil)
+            remover.wake()
+            #expect(directory.open().foundLater() == nil)
+        }
+
+        /// A record that has the slot, size and second of the record before it is a different one all the same.
+        @Test func whatWasReplacedWithinASecondIsRemoved() {
+            let owner = directory.open()
+            let other = directory.open()
+            owner.put("public", tags: [])
+            owner.flush()
+            owner.rest()
+            for _ in 0..<2 {
+                other.put("secret")
+                other.flush()
+            }
+            other.close()
+            owner.flush()
+            owner.close()
+            // The only one by now.
+            let last = directory.open()
+            last.remove(.tag)
+            #expect(last.foundLater() == nil)
+        }
+
+        // MARK: Older answers
+
+        /// A guest stored the older response a moment ago; the owner has not looked since. The newer one is not for the
+        /// disk.
+        @Test(arguments: [true, false]) func whatANewerResponseReplacedStaysGone(isTold: Bool) {
+            let files = FaultyFileSystem()
+            let owner = directory.open()
+            let other = directory.open(files)
+            files.rule = { call in
+                let isOfChanges = call.name == "changes" || call.name.hasPrefix("incoming-")
+                return isOfChanges && [.open, .write].contains(call.operation) && !isTold ? .error(EMFILE) : nil
+            }
+            other.put("older")
+            other.flush()
+            owner.put("newer", inMemoryOnly: true)
+            owner.forgetMemory()
+            files.rule = { _ in nil }
+            other.flush()
+            owner.flush()
+            #expect(owner.foundLater() == nil)
+            #expect(directory.open().foundLater() == nil)
+        }
+
+        /// A pin makes no response newer.
+        @Test func aPinBringsNoOlderResponseBack() {
+            let cache = directory.open()
+            let other = directory.open()
+            cache.put("older")
+            cache.flush()
+            other.rest()
+            directory.clock.advance(by: 50)
+            other.put("newer")
+            cache.put("b", "/b")
+            cache.pin()
+            cache.flush()
+            other.flush()
+            other.forgetMemory()
+            #expect(other.foundLater() == "newer")
+            #expect(directory.open().foundLater() == "newer")
+            other.wake()
+        }
+
+        // MARK: Removals that are under way
+
+        /// A process is killed between its record and the row that tells of it. The owner has looked at the key just
+        /// before.
+        @Test(arguments: [Removal.tag, .host, .key, .resource, .all])
+        func whatAKilledProcessLeftIsRemoved(what: Removal) throws {
+            let files = FaultyFileSystem()
+            let remover = directory.open()
+            let killed = directory.open(files)
+            let (isArmed, isWritten, isDead, isTold) = (Mutex(true), Mutex(false), Mutex(false), Mutex(false))
+            files.rule = { call in
+                if isDead.withLock({ $0 }) { return .error(EIO) }
+                if call.name == "changes", call.operation == .write { isTold.withLock { $0 = true } }
+                guard call.isRecord else { return nil }
+                // The row is told, and the file is about to be made; before it, the store looked for a record to
+                // replace.
+                if isTold.withLock({ $0 }), isArmed.disarm() { _ = remover.currentDiskUsage }
+                if call.operation == .write { isWritten.withLock { $0 = true } }
+                if call.operation == .close, isWritten.withLock({ $0 }) { isDead.withLock { $0 = true } }
+                return nil
+            }
+            killed.put("private")
+            killed.flush()
+            #expect(isDead.withLock { $0 })
+            remover.remove(what)
+            #expect(try directory.records.isEmpty)
+            #expect(remover.foundLater() == nil)
+        }
+
+        /// A record is written anew for a head while another cache removes it, which does not find the new one.
+        @Test(arguments: [Removal.tag, .host, .key])
+        func whatIsWrittenAnewDuringARemovalIsRemovedToo(what: Removal) {
+            let files = FaultyFileSystem()
+            let remover = directory.open()
+            let cache = directory.open(files)
+            remover.put("private")
+            remover.flush()
+            #expect(cache.foundLater() == "private")
+            let isLocked = Mutex(false)
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                // A pin gets no larger number than another process has given: the record is written anew.
+                if call.operation == .lockFile, call.isRecord { isLocked.withLock { $0 = true } }
+                let isNewSlot = call.isRecord && call.name.hasSuffix("1") && call.operation == .open
+                if isLocked.withLock({ $0 }), isNewSlot, isArmed.disarm() { remover.remove(what) }
+                return nil
+            }
+            cache.pin()
+            files.rule = { _ in nil }
+            #expect(!isArmed.withLock { $0 })
+            cache.flush()
+            for cache in [cache, remover, directory.open()] { #expect(cache.foundLater() == nil) }
+        }
+
+        /// A clearing that could not be done at once is done later, and spares what was stored since.
+        @Test func aClearingThatIsDoneLaterLeavesWhatWasStoredSince() {
+            let files = FaultyFileSystem()
+            let remover = directory.open(files)
+            let other = directory.open()
+            other.put("old")
+            other.flush()
+            files.rule = { $0.operation == .rename && $0.name == "records" ? .error(ENOSPC) : nil }
+            remover.remove(.all)
+            #expect(remover.foundLater() == nil)
+            #expect(other.foundLater() == nil)
+            other.put("new", "/new")
+            other.flush()
+            #expect(other.foundLater("/new") == "new")
+            files.rule = { _ in nil }
+            remover.flush()
+            #expect(other.foundLater("/new") == "new")
+            #expect(directory.open().foundLater("/new") == "new")
+        }
+
+        /// A status that cannot be had says nothing of a file.
+        @Test func whatWasClearedDoesNotComeBack() {
+            let files = FaultyFileSystem()
+            let cache = directory.open(files)
+            cache.put("private")
+            cache.flush()
+            files.rule = { call in
+                call.operation == .statusAt && call.isRecord && call.path.contains("/trash-") ? .error(EIO) : nil
+            }
+            cache.remove(.all)
+            cache.flush()
+            files.rule = { _ in nil }
+            #expect(cache.foundLater() == nil)
+            #expect(directory.open().foundLater() == nil)
+        }
+
+        /// A response that is stored while the folder that has grown is replaced is written into the new one.
+        @Test func whatWaitsWhileTheOwnFolderIsReplacedIsWritten() throws {
+            let files = FaultyFileSystem()
+            let cache = directory.open(files)
+            let records = directory.url.path + "/records"
+            try ScratchDirectory.grow(records)
+            cache.put("evicted", "/evicted")
+            cache.flush()
+            let reference = WeakReference<DiskURLCache>()
+            reference.object = cache
+            let isArmed = Mutex(true)
+            let isStored = DispatchGroup()
+            files.rule = { call in
+                guard call.operation == .removeDirectory, let cache = reference.object, isArmed.disarm()
+                else { return nil }
+                // Its file operations wait for the new folder.
+                DispatchQueue.global().async(group: isStored) { cache.put("new") }
+                return nil
+            }
+            cache.diskCapacity = 100 << 10
+            cache.flush()
+            isStored.wait(for: "the store in the new folder")
+            cache.flush()
+            #expect(!isArmed.withLock { $0 })
+            // Another folder may have the number of the one before.
+            #expect(try SystemFiles().status(at: records).allocated <= 64 << 10)
+            cache.forgetMemory()
+            #expect(cache.foundLater() == "new")
+        }
+    }
+#endif
