@@ -4,15 +4,21 @@ import Foundation
 // holds the key's stripe, one of everything all stripes.
 
 extension TieredStore {
-    /// Removes the stored responses of a key, all its variants.
+    /// Removes the stored responses of a key, all its variants. A response to `HEAD` of the same request is removed, too,
+    /// since it says the same about the resource.
     func remove(_ key: RequestKey) {
-        for key in key.isForHead ? [key, key.storedForHead] : [key] {
-            stripe(of: key).withLock { _ in
-                removals.note(resource: key.resource, at: now)
-                disk?.remove(key)
-                memory.removeValue(for: key)
-                weakResponses.removeValue(for: key)
-            }
+        remove(stored: key)
+        let head = key.storedForHead
+        // One that is being stored at this moment is refused, since the removal is noted for the resource.
+        if memory.contains(head) || disk?.mayContain(head) == true { remove(stored: head) }
+    }
+
+    private func remove(stored key: RequestKey) {
+        stripe(of: key).withLock { _ in
+            removals.note(resource: key.resource, at: now)
+            disk?.remove(key)
+            memory.removeValue(for: key)
+            weakResponses.removeValue(for: key)
         }
     }
 

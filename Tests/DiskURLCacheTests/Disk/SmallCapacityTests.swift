@@ -15,25 +15,26 @@ import Testing
 
     /// Each store by the second cache has two rows of 32 bytes, each removal two.
     @Test("The changes do not eat a small capacity", arguments: [350 << 10, 8 << 20])
-    func changes(capacity: Int) throws {
+    func changes(capacity: Int) {
         let owner = fixture.open(capacity: capacity)
         owner.flush()
         let guest = fixture.open(capacity: capacity)
         guest.flush()
         let limit = ChangeFile.limit(capacity: capacity)
         #expect(limit <= max(4096, capacity / 64))
-        let changes = fixture.directory + "/changes"
+        // A pass may delete the file between its replacement by the owner and the guest's next look.
+        func size() -> Int { (try? SystemFiles().status(at: fixture.directory + "/changes").size) ?? 0 }
         for round in 0..<3 {
             var longest = 0
             for number in 0..<limit / 64 {
                 guest.store(.test(testBody(number, length: 300)), for: .test("\(round) \(number)"))
                 owner.remove(.test("\(round) \(number)"))
-                longest = max(longest, try SystemFiles().status(at: changes).size)
+                longest = max(longest, size())
             }
             // The file is replaced when it is full, and not with each row.
             #expect(longest > limit / 2)
             owner.flush()
-            #expect(try SystemFiles().status(at: changes).size <= limit)
+            #expect(size() <= limit)
         }
     }
 

@@ -92,6 +92,17 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// The app removes what it loaded, and does not think of methods (found by the model).
+    @Test(arguments: [0, 8 << 20]) func theRemovalOfARequestRemovesTheHeadOfItsURLToo(memory: Int) async throws {
+        let origin = try OriginServer { _ in .ok("", ["Cache-Control": "max-age=60"]) }
+        let harness = try LoadingHarness(memoryCapacity: memory)
+        for _ in 0..<2 { try await harness.load(origin.url("/a"), method: "HEAD") }
+        #expect(origin.requests.count == 1)
+        harness.cache.removeCachedResponse(for: URLRequest(origin.url("/a")))
+        try await harness.load(origin.url("/a"), method: "HEAD")
+        #expect(origin.requests.count == 2)
+    }
+
     @Test func aHeadIsStoredByItselfAndAnswersNoGet() async throws {
         let origin = try OriginServer { request in
             .ok(request.method == "HEAD" ? "" : "body", ["Cache-Control": "max-age=60"])

@@ -18,7 +18,11 @@ extension ReferenceModel {
             if load.method == "HEAD" {
                 guard answer.body.isEmpty else { return "HEAD has no body" }
                 guard answer.token != nil else {
-                    return check.born > load.begin || load.isLookup ? nil : "the head is not from a stored response"
+                    if check.born > load.begin || load.isLookup { return nil }
+                    // An answer to HEAD is stored by itself as long as there is none to GET.
+                    guard check.kind == .head else { return "the head is not from a stored response" }
+                    return identity(of: check, checkedBy: check, load)
+                        ?? reuse(of: check, checkedBy: check, load, state)
                 }
             }
             guard let number = answer.token, let item = state.items[number] else { return "nobody sent this head" }
