@@ -103,15 +103,31 @@ extension DiskURLCache {
             cacheOptions = options
         }
 
-        /// A rule that sets the given properties of ``Options``, which see. Other rules and the configuration decide
-        /// those that are nil.
-        /// - Parameter match: the requests or responses to which the rule applies.
+        /// A rule that sets the given properties of ``Options``. Other rules and the configuration decide those that
+        /// are nil.
+        /// - Parameters:
+        ///   - match: the requests or responses to which the rule applies.
+        ///   - storage: where they are kept; see ``Options/storage``.
+        ///   - lifetime: how long they are fresh; see ``Options/lifetime``.
+        ///   - staleWhileRevalidate: how long a stale one may be served while it is refreshed; see
+        ///     ``Options/staleWhileRevalidate``.
+        ///   - staleIfError: how long a stale one may replace an error; see ``Options/staleIfError``.
+        ///   - fallback: which one may replace an error; see ``Options/fallback``.
+        ///   - minimumInterval: the URL is asked at most once in this time; see ``Options/minimumInterval``.
+        ///   - errorLifetime: how long an error answers; see ``Options/errorLifetime``.
+        ///   - invalidatesURL: whether an unsafe request removes what is stored of its URL; see
+        ///     ``Options/invalidatesURL``.
+        ///   - minimumDiskLifetime: what is fresh for a shorter time is kept in memory only; see
+        ///     ``Options/minimumDiskLifetime``.
+        ///   - keyPolicy: the name of the key policy; see ``Options/keyPolicy``.
+        ///   - tags: names of groups, for removals; see ``Options/tags``.
+        ///   - isPinned: whether they are evicted last; see ``Options/isPinned``.
         public init(
             for match: Match, storage: Options.Storage? = nil, lifetime: Options.Lifetime? = nil,
             staleWhileRevalidate: TimeSpan? = nil, staleIfError: TimeSpan? = nil, fallback: Options.Fallback? = nil,
             minimumInterval: TimeSpan? = nil, errorLifetime: TimeSpan? = nil, invalidatesURL: Bool? = nil,
-            minimumDiskLifetime: TimeSpan? = nil,
-            keyPolicy: String? = nil, tags: Set<String> = [], isPinned: Bool? = nil
+            minimumDiskLifetime: TimeSpan? = nil, keyPolicy: String? = nil, tags: Set<String> = [],
+            isPinned: Bool? = nil
         ) {
             self.init(
                 for: match,
@@ -119,8 +135,7 @@ extension DiskURLCache {
                     storage: storage, lifetime: lifetime, staleWhileRevalidate: staleWhileRevalidate,
                     staleIfError: staleIfError, fallback: fallback, minimumInterval: minimumInterval,
                     errorLifetime: errorLifetime, invalidatesURL: invalidatesURL,
-                    minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy,
-                    tags: tags, isPinned: isPinned))
+                    minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy, tags: tags, isPinned: isPinned))
         }
 
         /// The options that are applied. Of a rule with an invalid pattern only `storage` is, which then applies to
