@@ -4,8 +4,8 @@ import Foundation
 // holds the key's stripe, one of everything all stripes.
 
 extension TieredStore {
-    /// Removes the stored responses of a key, all its variants. A response to `HEAD` of the same request is removed, too,
-    /// since it says the same about the resource.
+    /// Removes the stored responses of a key, all its variants. A response to `HEAD` of the same request is removed,
+    /// too, since it says the same about the resource.
     func remove(_ key: RequestKey) {
         remove(stored: key)
         let head = key.storedForHead
