@@ -110,7 +110,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         core.store(cachedResponse, for: request)
     }
 
-    /// Removes the stored responses for a request, all variants, from memory and disk before it returns.
+    /// Removes the stored responses for a request, all variants, from memory and disk before it returns. The stored
+    /// response to `HEAD` of the same URL is removed, too.
     public override func removeCachedResponse(for request: URLRequest) {
         if core.isBySystem { super.removeCachedResponse(for: request) }
         core.remove(request)
