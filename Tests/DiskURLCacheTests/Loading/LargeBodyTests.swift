@@ -267,6 +267,8 @@ import Testing
         switch what {
         case "key": cache.removeCachedResponse(for: Responses.request(url))
         case "everything":
+            // It is written by the body's own queue.
+            await eventually("a file with bytes") { hasIncomingBytes }
             cache.removeAllCachedResponses()
             // A search for what it holds finds nothing.
             #expect(incoming == [])
