@@ -318,7 +318,15 @@
 
         /// In a new directory a guest may be storing something when the first owner looks for others (found by the
         /// model: the owner removed it).
-        @Test func theFirstOwnerRemovesNothingOfAGuestThatStoresDuringItsFirstLook() {
+        /// - Parameter isLockThere: whether a cache that did not get the lock has made its file.
+        @Test(arguments: [false, true])
+        func theFirstOwnerRemovesNothingOfAGuestThatStoresDuringItsFirstLook(isLockThere: Bool) throws {
+            if isLockThere {
+                try FileManager.default.createDirectory(
+                    at: directory.url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                let lock = directory.url.appendingPathComponent("lock").path
+                #expect(FileManager.default.createFile(atPath: lock, contents: nil))
+            }
             let (ownersFiles, guestsFiles) = (FaultyFileSystem(), FaultyFileSystem())
             let owner = directory.open(ownersFiles, .resting)
             let guest = directory.open(guestsFiles, .resting)

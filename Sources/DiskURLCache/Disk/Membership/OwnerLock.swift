@@ -13,7 +13,7 @@ final class OwnerLock: Sendable {
     private let process = getpid()
     /// False on a file system without locks: then other processes may believe that they own the directory, too.
     let isCertain: Bool
-    /// Whether no cache owned the directory before: this one made the file `lock`.
+    /// Whether no cache owned the directory before: then the file `lock` is empty.
     let isFirst: Bool
 
     /// The directories that a cache of this process owns.
@@ -47,21 +47,29 @@ final class OwnerLock: Sendable {
     }
 
     private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> LockedFile? {
-        var isFirst = true
-        var opened = try? files.openRegular(paths.lock, O_RDWR | O_CREAT | O_EXCL).file
-        if opened == nil {
-            isFirst = false
-            opened = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file
-        }
-        guard let file = opened else { return nil }
+        guard let file = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file else { return nil }
         do throws(Errno) {
-            if try files.lockProcess(file) { return LockedFile(file: file, isCertain: true, isFirst: isFirst) }
+            if try files.lockProcess(file) {
+                return LockedFile(file: file, isCertain: true, isFirst: isFirst(file, files))
+            }
         } catch {
             // On a file system without locks only the registry decides.
             if error.isWithoutLocks { return LockedFile(file: file, isCertain: false, isFirst: false) }
         }
         files.closeQuietly(file)
         return nil
+    }
+
+    /// The first owner gives the file a length, while it holds the lock. That takes no space, so that a full disk does
+    /// not prevent it.
+    private static func isFirst(_ file: Int32, _ files: any FileSystem) -> Bool {
+        do throws(Errno) {
+            guard try files.status(file).size == 0 else { return false }
+            try files.truncate(file, 1)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Gives up the ownership. In a forked child this does nothing, since the lock belongs to the parent.
