@@ -1,7 +1,7 @@
 // Module SwiftUI, as far as Examples/iOSApp uses it, with what it exports of Combine.
 //
-// Facts: Apple's documentation of SwiftUI for iOS 16. Certain: names, labels, isolation to the main actor. Left out: what the
-// app does not use, and that many of these types are views of further types.
+// Facts: Apple's documentation of SwiftUI for iOS 16. Certain: names, labels, isolation to the main actor. Left out:
+// what the app does not use, and that many of these types are views of further types.
 
 @_exported import Foundation
 

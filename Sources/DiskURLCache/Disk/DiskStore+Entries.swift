@@ -228,8 +228,9 @@ extension DiskStore {
         let hash = UInt32(truncatingIfNeeded: variant)
         // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
         // never written to disk.
-        let isThere = withIO { records.rows(of: name, &$0.events).contains { $0.varyHash == hash } }
-        guard isThere else { return }
+        // An index that knows every record is asked without the lock of the files.
+        let rows = catalog.exactRows(of: name) ?? withIO { records.examine(name, &$0.events) }
+        guard rows.contains(where: { $0.varyHash == hash }) else { return }
         announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
     }
 
