@@ -146,29 +146,59 @@ extension ArrivingBody {
         var file: IncomingBody?
     }
 
-    /// The body for the store, after its last piece; on `fileQueue` if it has one.
-    var content: Result<Whole, DiskURLCache.Reason> {
+    /// All that has arrived, as it is at one moment: the load may be cancelled at the next, and then the body has no
+    /// bytes any more.
+    private struct Arrived {
+        var file: IncomingBody?
+        /// How many bytes of the body the file has. The others are in `pieces`.
+        var written: Int
+        var pieces: [Data]
+        /// The whole body, if it was read from the file before.
+        var gathered: Data?
+
+        init(_ state: State) {
+            file = state.file
+            written = state.written
+            pieces = state.pieces
+            gathered = state.gathered
+        }
+    }
+
+    /// The body for the store, after its last piece; on `fileQueue` if it has one. Nil if the load has ended: what its
+    /// client did not need is gone, so what is left is not the body.
+    var content: Result<Whole, DiskURLCache.Reason>? {
         writeRest()
+        let (arrived, refusal) = state.withLock { state -> (Arrived?, DiskURLCache.Reason?) in
+            switch state.storing {
+            case .wanted: (Arrived(state), nil)
+            case .refused(let reason): (nil, reason)
+            case .over: (nil, nil)
+            }
+        }
         if let refusal { return .failure(refusal) }
-        let file = state.withLock { $0.file }
-        if let file, !isForWholeReader { return .success(Whole(body: .file(file.opening), file: file)) }
-        guard let data = gathered else { return .failure(.diskFailed(errno: EIO)) }
-        return .success(Whole(body: .memory(data), file: file))
+        guard let arrived else { return nil }
+        if let file = arrived.file, !isForWholeReader { return .success(Whole(body: .file(file.opening), file: file)) }
+        guard let data = gathered(arrived) else { return .failure(.diskFailed(errno: EIO)) }
+        return .success(Whole(body: .memory(data), file: arrived.file))
     }
 
     /// The whole body in memory, for a client that takes it whole; read from its file if it has one, so on `fileQueue`
-    /// then. Nil if the file cannot be read.
+    /// then. Nil if the file cannot be read, or the load has ended.
     var gathered: Data? {
-        let (file, written, pieces) = state.withLock { ($0.file, $0.written, $0.pieces) }
-        guard let file else { return keepGathered(Self.joined(pieces)) }
-        if let data = state.withLock({ $0.gathered }) { return data }
-        return file.opening.part(0..<written).contents(followedBy: pieces).map { keepGathered($0) }
+        state.withLock { $0.isAbandoned ? nil : Arrived($0) }.flatMap { gathered($0) }
+    }
+
+    private func gathered(_ arrived: Arrived) -> Data? {
+        guard let file = arrived.file else { return keepGathered(Self.joined(arrived.pieces)) }
+        if let data = arrived.gathered { return data }
+        return file.opening.part(0..<arrived.written).contents(followedBy: arrived.pieces).map { keepGathered($0) }
     }
 
     private func keepGathered(_ data: Data) -> Data {
         // A client that takes pieces still has its place among them.
         guard isForWholeReader else { return data }
         state.withLock { state in
+            guard !state.isAbandoned else { return }
             state.gathered = data
             if state.file == nil, !state.isWriting { state.pieces = [data] }
         }

@@ -94,7 +94,8 @@ extension LoadDriver {
                 draft.body = whole.body
                 draft.file = whole.file
             case .failure(let reason)?: return refuseBody(reason)
-            case nil: break
+            // The load was cancelled since its answer ended, and its end has discarded the body.
+            case nil: return
             }
         }
         draft.heldBecause = storing.heldBecause

@@ -91,11 +91,9 @@ extension LoadMachine {
     private func plan(for answer: Answer, _ verdict: StorageVerdict) -> BodyPlan {
         let length = facts.method == "HEAD" ? nil : answer.head.bodyLength
         switch verdict {
-        case .store(let response, _, _):
-            return .store(response, streams: answer.isDelivered, length: length)
-        case .hold(let response, _) where answer.isDelivered:
-            return .store(response, streams: true, length: length)
-        case .hold, .refuse: return answer.isDelivered ? .stream : .gather
+        case .store(let response, _, _): return .store(response, streams: answer.isDelivered, length: length)
+        case .hold(let response, _): return .store(response, streams: answer.isDelivered, length: length)
+        case .refuse: return answer.isDelivered ? .stream : .gather
         }
     }
 
