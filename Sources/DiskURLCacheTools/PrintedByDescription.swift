@@ -21,3 +21,8 @@ extension DiskURLCache.Inspector.Record: PrintedByDescription {
         return "\(fileName): \(url), status \(status ?? 0), \(bytes) bytes"
     }
 }
+
+extension DiskURLCache.Simulation: PrintedByDescription {
+    /// How many requests there are. URLs are not printed.
+    package var printedText: String { "simulation of \(requests) requests, \(bytes) bytes" }
+}

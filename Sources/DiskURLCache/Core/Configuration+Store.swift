@@ -16,6 +16,7 @@ extension DiskURLCache.Configuration {
             var settings = DiskStore.Configuration(directory: directory.path, capacity: diskCapacity)
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
+            settings.weighsSize = evictionWeighsSize
             settings.keepsURLs = keepsURLs
             settings.maximumAccessAge = maximumTimeUnused?.seconds
             settings.maximumStorageAge = maximumTimeStored?.seconds

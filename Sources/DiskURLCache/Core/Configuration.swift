@@ -64,6 +64,15 @@ extension DiskURLCache {
         public var maximumEntryFraction = 0.5
         /// The share of the disk capacity up to which pinned responses are evicted last.
         public var pinnedFraction = 0.25
+        /// Which responses are evicted from disk first. False: the least recently used ones. True: size counts as well,
+        /// so that a large response is evicted earlier than a small one that was used at the same time, by the
+        /// logarithm of its size.
+        ///
+        /// Choose true if most responses are small and some are large, and each answer from the network costs a wait,
+        /// however small it is: then more requests are answered from the cache, and about as many bytes.
+        /// `urlcache simulate` computes both for the requests of your program. Memory always evicts the least recently
+        /// used responses. If several processes share a folder, the setting of the one that evicts counts.
+        public var evictionWeighsSize = false
         /// Whether a lifetime is guessed for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a
         /// tenth of the time since then, at most a week.
         public var usesHeuristicFreshness = true

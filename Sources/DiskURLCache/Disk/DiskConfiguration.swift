@@ -12,6 +12,8 @@ package struct DiskConfiguration: Sendable {
     var maximumEntryFraction = 0.5
     /// Pinned entries are evicted last as long as they take no more than this fraction of `capacity`.
     var pinnedFraction = 0.25
+    /// Whether eviction weighs the time since the last use by size: see `EvictionPolicy`.
+    var weighsSize = false
     /// Whether records hold the response's URL in clear.
     var keepsURLs = true
     /// Entries stored more than so many seconds ago are misses and are removed.

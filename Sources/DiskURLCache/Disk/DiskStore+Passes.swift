@@ -238,9 +238,9 @@ extension DiskStore {
 
     // MARK: Bounds
 
-    /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot
-    /// be unlinked becomes the most recent one; when many in a row cannot, the directory is at fault, and the pass
-    /// evicts no more. Only an owner evicts.
+    /// Evicts records from above the capacity down to the low-water mark, in the order of `EvictionPolicy`. A record
+    /// that cannot be unlinked becomes the most recent one; when many in a row cannot, the directory is at fault, and
+    /// the pass evicts no more. Only an owner evicts.
     ///
     /// - Returns: whether anything was evicted.
     @discardableResult
@@ -248,17 +248,15 @@ extension DiskStore {
         maintenance.assertCurrent()
         guard catalog.state.isCurrent, isOverCapacity else { return false }
         let target = catalog.capacity.share(configuration.lowWaterFraction)
-        let policy = EvictionPolicy(pinnedLimit: catalog.capacity.share(configuration.pinnedFraction))
+        let policy = EvictionPolicy(
+            pinnedLimit: catalog.capacity.share(configuration.pinnedFraction), weighsSize: configuration.weighsSize)
         var failures = 0
         var isAny = false
         while failures < 16 {
-            let victims = withIO { io -> [IndexRow] in
-                // A change by another cache came meanwhile: the rows are no longer those of the files, and stay until
-                // they are made again.
-                guard catalog.state.isCurrent else { return [] }
-                let excess = footprint(io) - target
-                return catalog.read { policy.victims(in: $0, freeing: excess) }
-            }
+            // After a change by another cache the rows are no longer those of the files, and stay until they are made
+            // again.
+            let excess = withIO { catalog.state.isCurrent ? footprint($0) - target : 0 }
+            let victims = catalog.victims(by: policy, freeing: excess)
             if victims.isEmpty { break }
             for victim in victims where failures < 16 {
                 let isGone = withIO { records.evict(victim, &$0.events) }

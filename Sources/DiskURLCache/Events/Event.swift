@@ -68,7 +68,7 @@ extension DiskURLCache {
         /// The URL of the request, without user name and password.
         public package(set) var url: URL?
         /// The method of the request.
-        let method: String
+        package let method: String
         /// The source of the answer, and the reason.
         public let outcome: Outcome
         /// The delivered status; 0 if the load failed.
@@ -88,7 +88,7 @@ extension DiskURLCache {
         /// the time to the first byte, as in `URLSessionTaskMetrics`.
         package let respondedAt: Date?
         /// Whether the answer was stored; nil when there was no new answer to store.
-        let isStored: Bool?
+        package let isStored: Bool?
         /// Why the answer was not stored; nil if it was stored, or if there was no new answer to store.
         public let notStoredReason: Reason?
         /// Whether the answer was fetched by an identical load, for which this one waited.

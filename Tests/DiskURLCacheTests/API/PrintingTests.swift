@@ -166,6 +166,9 @@ struct PrintingTests {
         samples["Inspector"] = inspector
         let record: DiskURLCache.Inspector.Record = try #require(try inspector.records().first)
         samples["Record"] = record
+        let simulation = DiskURLCache.Simulation([(date: Date(), event: .load(answer.report))])
+        samples["Simulation"] = simulation
+        samples["Result"] = simulation.run(capacity: 1 << 20)
         return samples
     }
 

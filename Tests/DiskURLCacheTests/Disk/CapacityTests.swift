@@ -105,10 +105,45 @@ import Testing
         }
     }
 
+    /// 30 small entries, then 2 large ones, then 25 small ones, which are too much: the first large one weighs more
+    /// than the oldest small one.
+    @Test(arguments: [false, true]) func aLargeEntryIsEvictedBeforeOlderSmallOnesIfSizeIsWeighed(weighs: Bool) throws {
+        let store = fixture.open(capacity: 460 << 10) { $0.weighsSize = weighs }
+        for number in 0..<30 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        for number in 0..<2 { store.store(.test(testBody(number, length: 120 << 10)), for: .test("large \(number)")) }
+        for number in 30..<55 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        #expect(fixture.allocated() <= 460 << 10)
+        #expect(store.contains(.test("0")) == weighs)
+        #expect(store.contains(.test("large 0")) != weighs)
+        #expect(store.contains(.test("large 1")) && store.contains(.test("54")))
+    }
+
+    @Test(arguments: [false, true]) func theSettingOfACacheDecidesWhetherSizeIsWeighed(weighs: Bool) throws {
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: 0, diskCapacity: 460 << 10, directory: URL(fileURLWithPath: fixture.directory))
+        #expect(!settings.evictionWeighsSize)
+        settings.evictionWeighsSize = weighs
+        let cache = DiskURLCache(configuration: settings)
+        func store(_ path: String, length: Int) {
+            let response = Responses.cached(Responses.url(path), String(repeating: "x", count: length))
+            cache.storeCachedResponse(response, for: Responses.request(path))
+        }
+        for number in 0..<30 { store("/\(number)", length: 1_000) }
+        for number in 0..<2 { store("/large/\(number)", length: 120 << 10) }
+        for number in 30..<55 { store("/\(number)", length: 1_000) }
+        cache.flush()
+        #expect((cache.cachedResponse(for: Responses.request("/0")) != nil) == weighs)
+        #expect((cache.cachedResponse(for: Responses.request("/large/0")) != nil) != weighs)
+    }
+
     /// Another cache removes everything during an eviction: the rows that are left are not evicted again and again.
-    @Test func anEvictionEndsWhenItsIndexIsOutdated() throws {
+    @Test(arguments: [false, true]) func anEvictionEndsWhenItsIndexIsOutdated(weighs: Bool) throws {
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
+        let store = fixture.open(files: files) {
+            $0.maintenanceDelay = 3600
+            $0.weighsSize = weighs
+        }
         for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.flush()
         let count = Mutex(0)

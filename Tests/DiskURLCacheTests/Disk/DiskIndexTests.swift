@@ -136,6 +136,91 @@ import Testing
         #expect(victims(4 * 4096, 1) == [0])
     }
 
+    @Test(arguments: [
+        // Age, blocks, weight: the age times the logarithm of the blocks, without the part behind the point.
+        (1, 8, 3), (7, 8, 21), (2, 16, 8), (2, 31, 8), (2, 32, 10), (10, 2_048, 110), (3, Int(UInt32.max), 93),
+        // A record without blocks is not kept for ever.
+        (5, 0, 5), (5, 1, 5), (5, 2, 5), (5, 4, 10),
+    ])
+    func aRecordWeighsItsAgeTimesTheLogarithmOfItsBlocks(age: Int, blocks: Int, weight: Int) {
+        #expect(EvictionPolicy.weight(age: age, blocks: UInt32(blocks)) == weight)
+    }
+
+    @Test(arguments: [
+        // Sizes in KB, the least recently used first; the bytes to free; the numbers of the victims in their order.
+        ([4, 4, 4, 4], 1, [0]),
+        ([4, 4, 4, 4], 8 << 10, [0, 1]),
+        // Weights 4 · 3, 3 · 11, 2 · 3, 1 · 3.
+        ([4, 1_024, 4, 4], 1, [1]),
+        ([4, 1_024, 4, 4], (1_024 << 10) + 1, [1, 0]),
+        // 4 · 3 against 1 · 11: a single use still saves the large one.
+        ([4, 4, 4, 1_024], 1, [0]),
+        // 8 · 3, 7 · 3, then 2 · 11 is between them.
+        ([4, 4, 4, 4, 4, 4, 1_024, 4], 3 << 10, [0]),
+        ([4, 4, 4, 4, 4, 4, 1_024, 4], 5 << 10, [0, 6]),
+        ([], 1, []),
+        ([4], 0, []),
+    ])
+    func victimsByWeight(sizes: [Int], excess: Int, victims: [Int]) {
+        var index = DiskIndex()
+        for (number, size) in sizes.enumerated() { index.append(row(number, bytes: size << 10)) }
+        let chosen = EvictionPolicy(pinnedLimit: 0, weighsSize: true).victims(in: index, freeing: excess)
+        #expect(chosen.map { Int($0.key.resource) } == victims)
+    }
+
+    /// In any index the victims are the heaviest rows, no more of them than needed, and of equal sizes the least
+    /// recently used ones; where all rows have one size, weighing them changes nothing.
+    @Test func victimsByWeightAreTheHeaviestAndNoMoreThanNeeded() {
+        var random = TestRandom(38)
+        for round in 0..<TestLength.pick(plain: 300, long: 3_000) {
+            var index = DiskIndex()
+            let isUniform = round % 10 == 0
+            for number in 0..<Int.random(in: 1..<200, using: &random) {
+                let bytes = isUniform ? 4_096 : 512 << Int.random(in: 0..<12, using: &random)
+                index.put(row(number, bytes: bytes), usedAt: UInt64.random(in: 0..<300, using: &random))
+            }
+            let excess = Int.random(in: 1...index.bytes, using: &random)
+            let rows = list(index)
+            let victims = EvictionPolicy(pinnedLimit: 0, weighsSize: true).victims(in: index, freeing: excess)
+            #expect(victims.reduce(0) { $0 + $1.bytes } >= excess)
+            #expect(victims.dropLast().reduce(0) { $0 + $1.bytes } < excess)
+            let weights = Dictionary(
+                uniqueKeysWithValues: rows.enumerated().map { position, row in
+                    (row.name, EvictionPolicy.weight(age: rows.count - position, blocks: row.blocks))
+                })
+            let chosen = victims.map { weights[$0.name] ?? 0 }
+            #expect(zip(chosen, chosen.dropFirst()).allSatisfy { $0 >= $1 })
+            let spared = Set(rows.map(\.name)).subtracting(victims.map(\.name))
+            #expect(spared.allSatisfy { weights[$0] ?? 0 <= chosen.last ?? 0 })
+            let positions = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($1.name, $0) })
+            for (_, same) in Dictionary(grouping: victims, by: \.blocks) {
+                let places = same.compactMap { positions[$0.name] }
+                #expect(zip(places, places.dropFirst()).allSatisfy { $0 < $1 })
+            }
+            if isUniform {
+                let byUse = EvictionPolicy(pinnedLimit: 0, batch: .max).victims(in: index, freeing: excess)
+                #expect(victims == byUse)
+            }
+        }
+    }
+
+    @Test func weighingSparesPinnedRowsWithinTheirShare() {
+        var index = DiskIndex()
+        for number in 0..<6 {
+            var row = row(number, bytes: number < 2 ? 1 << 20 : 4_096)
+            if number < 2 { row.flags = .pinned }
+            index.append(row)
+        }
+        func victims(_ limit: Int, _ excess: Int) -> [Int] {
+            EvictionPolicy(pinnedLimit: limit, weighsSize: true).victims(in: index, freeing: excess).map {
+                Int($0.key.resource)
+            }
+        }
+        #expect(victims(2 << 20, 1) == [2])
+        #expect(victims(1 << 20, 1) == [0])
+        #expect(victims(1 << 20, (1 << 20) + 1) == [0, 2])
+    }
+
     @Test func checksumSeesEveryBitAndEveryLength() {
         var sums: Set<UInt64> = []
         for length in 0..<600 { sums.insert([UInt8](repeating: 0, count: length).withUnsafeBytes { Checksum.of($0) }) }

@@ -200,6 +200,13 @@ final class Catalog: Sendable {
         contents.withLock { body($0.index) }
     }
 
+    /// The next records to evict.
+    func victims(by policy: EvictionPolicy, freeing excess: Int) -> [IndexRow] {
+        // By weight all rows are sorted, which would keep lookups waiting: a copy is.
+        if policy.weighsSize { return policy.victims(in: read { $0 }, freeing: excess) }
+        return read { policy.victims(in: $0, freeing: excess) }
+    }
+
     /// If rows enter or leave, `DiskStore.io` must be held.
     @discardableResult
     func change<Result>(_ body: (inout DiskIndex) -> Result) -> Result {
