@@ -19,10 +19,11 @@ let package = Package(
             dependencies: [
                 "DiskURLCache", "CSQLite", .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]),
+        .systemLibrary(name: "CCallgrind"),
         .executableTarget(
             name: "Counts",
             dependencies: [
-                "DiskURLCache", .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
+                "CCallgrind", "DiskURLCache", .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "DiskURLCacheTesting", package: "DiskURLCache"),
             ]),
         .executableTarget(name: "Plots"),

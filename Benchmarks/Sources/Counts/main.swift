@@ -1,3 +1,4 @@
+import CCallgrind
 import DiskURLCache
 import DiskURLCacheAdapters
 import DiskURLCacheTesting
@@ -7,13 +8,14 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// One hot operation, a given number of times: what `.ci/check-counts` runs under callgrind and strace. The difference
-// between two counts is the cost of the operation without the set-up. It uses the library alone, so it builds quickly,
-// and public names alone, so older versions of the library can be counted by it.
+// One hot operation, a given number of times: what `.ci/check-counts` runs under callgrind and strace. Only what is done
+// between `beginCounting` and `endCounting` is counted, and each operation is done in a warm-up before: the first one
+// makes types and finds symbols, and the first lookups read what was stored before the folder was listed from disk.
+// It uses the library alone, so it builds quickly, and public names alone, so older versions of the library can be
+// counted by it.
 
+/// How many responses are stored before, and how many operations are done in a warm-up.
 private let entries = 100
-/// All runs prepare as many requests, so that preparing them is part of the set-up.
-private let mostOperations = 1_000
 private let size = 4 << 10
 
 /// Answers in the process, at once: what is left is the price of the library's own engine.
@@ -86,16 +88,47 @@ private func makeCache(memory: Int = 64 << 20) -> DiskURLCache {
     }
 }
 
-/// Calls what is counted of an operation that the first thread does alone, between two system calls that
-/// `.ci/check-counts` looks for. A flush before it may run a part of a pass on this thread, or none.
-private func measure(_ operations: () -> Void) {
+/// From here to `endCounting`, callgrind counts the instructions of all threads. The two system calls are what
+/// `.ci/check-counts` looks for in the list of strace.
+private func beginCounting() {
     access("counted", F_OK)
-    counted(operations)
+    callgrindStart()
+}
+
+private func endCounting() {
+    callgrindStop()
     access("counted", F_OK)
 }
 
-/// `.ci/check-counts` counts the instructions of the function with this name.
-@inline(never) private func counted(_ operations: () -> Void) { operations() }
+/// Does an operation `entries` times as a warm-up, and then `count` times, which are counted. Each time the operation
+/// has the next number.
+private func measure(_ cache: DiskURLCache, _ count: Int, _ operation: (Int) -> Void) {
+    for number in 0..<entries { operation(number) }
+    cache.flush()
+    beginCounting()
+    for number in entries..<entries + count { operation(number) }
+    endCounting()
+}
+
+/// The same for an operation that waits.
+private func measure(
+    _ cache: DiskURLCache, _ count: Int, _ operation: @escaping @Sendable (Int) async throws -> Void
+) {
+    let done = DispatchSemaphore(value: 0)
+    Task {
+        do {
+            for number in 0..<entries { try await operation(number) }
+            cache.flush()
+            beginCounting()
+            for number in entries..<entries + count { try await operation(number) }
+            endCounting()
+        } catch {
+            fail("\(error)")
+        }
+        done.signal()
+    }
+    done.wait()
+}
 
 private func filled(_ cache: DiskURLCache, _ count: Int = entries) -> [URLRequest] {
     let requests = (0..<count).map(Content.request)
@@ -104,29 +137,16 @@ private func filled(_ cache: DiskURLCache, _ count: Int = entries) -> [URLReques
     return requests
 }
 
-private func waiting(for body: @escaping @Sendable () async throws -> Void) {
-    let done = DispatchSemaphore(value: 0)
-    Task {
-        do { try await body() } catch { fail("\(error)") }
-        done.signal()
-    }
-    done.wait()
-}
-
-/// `count` loads of as many URLs, one after another, by a transport that answers at once.
+/// `count` loads one after another by a transport that answers at once; of as many URLs, or of those that are stored.
 private func load(_ count: Int, _ cacheControl: String, again: Bool = false) {
     let cache = makeCache()
     let transport = Content.transport(cacheControl)
-    let requests = (0..<mostOperations).map(Content.request)
-    waiting {
-        func load(_ number: Int) async throws {
-            let stream = try await cache.load(requests[number], through: transport)
-            var bytes = 0
-            for try await piece in stream { bytes += piece.count }
-            guard bytes == size else { fail("\(bytes) bytes instead of \(size)") }
-        }
-        if again { for number in 0..<entries { try await load(number) } }
-        for number in 0..<count { try await load(again ? number % entries : number) }
+    let requests = (0..<entries + count).map(Content.request)
+    measure(cache, count) { number in
+        let stream = try await cache.load(requests[again ? number % entries : number], through: transport)
+        var bytes = 0
+        for try await piece in stream { bytes += piece.count }
+        guard bytes == size else { fail("\(bytes) bytes instead of \(size)") }
     }
 }
 
@@ -134,61 +154,50 @@ private let operations: [String: (Int) -> Void] = [
     "memory-hit": { count in
         let cache = makeCache()
         let requests = filled(cache)
-        measure {
-            for number in 0..<count where cache.cachedResponse(for: requests[number % entries]) == nil {
-                fail("no hit")
-            }
+        measure(cache, count) { number in
+            if cache.cachedResponse(for: requests[number % entries]) == nil { fail("no hit") }
         }
     },
     "miss": { count in
         let cache = makeCache()
         _ = filled(cache)
         let absent = (entries..<2 * entries).map(Content.request)
-        measure {
-            for number in 0..<count where cache.cachedResponse(for: absent[number % entries]) != nil { fail("a hit") }
+        measure(cache, count) { number in
+            if cache.cachedResponse(for: absent[number % entries]) != nil { fail("a hit") }
         }
     },
     "disk-hit": { count in
         let cache = makeCache(memory: 0)
         let requests = filled(cache)
-        measure {
-            for number in 0..<count where cache.cachedResponse(for: requests[number % entries])?.data.count != size {
-                fail("no hit")
-            }
+        measure(cache, count) { number in
+            if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
         }
     },
     "store": { count in
         let cache = makeCache(memory: 0)
         _ = filled(cache)
         let response = Content.cached(Content.request(0))
-        let requests = (0..<mostOperations).map { Content.request(entries + $0) }
-        measure {
-            for request in requests.prefix(count) { cache.storeCachedResponse(response, for: request) }
-        }
+        let requests = (0..<entries + count).map { Content.request(entries + $0) }
+        measure(cache, count) { cache.storeCachedResponse(response, for: requests[$0]) }
     },
     "store-memory-only": { count in
         let cache = makeCache()
         let requests = filled(cache)
         let response = Content.cached(requests[0], .allowedInMemoryOnly)
-        let others = (0..<mostOperations).map { Content.request(entries + $0) }
-        measure {
-            for request in others.prefix(count) { cache.storeCachedResponse(response, for: request) }
-        }
+        let others = (0..<entries + count).map { Content.request(entries + $0) }
+        measure(cache, count) { cache.storeCachedResponse(response, for: others[$0]) }
     },
     "remove": { count in
         let cache = makeCache()
-        let requests = filled(cache, mostOperations)
-        measure {
-            for request in requests.prefix(count) { cache.removeCachedResponse(for: request) }
-        }
+        let requests = filled(cache, entries + count)
+        measure(cache, count) { cache.removeCachedResponse(for: requests[$0]) }
     },
     "data-from-memory": { count in
         let cache = makeCache()
         let requests = filled(cache)
-        waiting {
-            for number in 0..<count where try await cache.data(for: requests[number % entries]).data.count != size {
-                fail("no hit")
-            }
+        measure(cache, count) { number in
+            let data = try await cache.data(for: requests[number % entries]).data
+            if data.count != size { fail("no hit") }
         }
     },
     "load-not-stored": { load($0, "no-store") },
@@ -206,7 +215,7 @@ if CommandLine.arguments.dropFirst().first == "peak" {
     exit(0)
 }
 guard CommandLine.arguments.count == 4, let operation = operations[CommandLine.arguments[1]],
-    let count = Int(CommandLine.arguments[2]), count <= mostOperations
+    let count = Int(CommandLine.arguments[2])
 else {
     fail("usage: Counts \(operations.keys.sorted().joined(separator: "|")) COUNT SCRATCH-FOLDER")
 }
