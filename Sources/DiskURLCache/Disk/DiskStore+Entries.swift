@@ -234,6 +234,21 @@ extension DiskStore {
         announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
     }
 
+    /// Removes the record with this sequence number, if it is still there.
+    func remove(_ key: RequestKey, sequence: UInt64) {
+        let name = key.name
+        announcing(.stored(name)) {
+            withIO { io in
+                records.remove(name, &io.events) { row in
+                    guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else {
+                        return false
+                    }
+                    return record.footer.sequence == sequence
+                }
+            }
+        }
+    }
+
     /// Removes everything, in the same time however many entries there are. The files are deleted later.
     package func removeAll() {
         announcing(.removedAll) {

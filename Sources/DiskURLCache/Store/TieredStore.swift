@@ -86,7 +86,12 @@ final class TieredStore: Sendable {
         var below = disk?.variants(of: key) ?? []
         if let diskStore, diskStore.isShared, !below.isEmpty {
             let now = diskStore.clock.now()
-            below.removeAll { removals.wasRemovedHere(key, $0.metadata, now: now) }
+            below.removeAll { variant in
+                guard removals.wasRemovedHere(key, variant.metadata, now: now) else { return false }
+                // For good: a newer answer does not replace what its lookup did not find, so it must not come back.
+                diskStore.remove(key, sequence: variant.metadata.sequence)
+                return true
+            }
         }
         if known.isEmpty, below.isEmpty {
             below = fallbacks.lazy.map { $0.variants(of: key) }.first { !$0.isEmpty }?.map { $0.from(.fallback) } ?? []

@@ -211,6 +211,30 @@
             #expect(directory.open().foundLater() == nil)
         }
 
+        /// A removal may be taken to concern other responses of the URL, which is a miss. The next answer finds none to
+        /// replace then, so they have to be gone for good.
+        @Test(arguments: [true, false]) func whatWasTakenForRemovedDoesNotComeBack(isByGuest: Bool) async throws {
+            let caches = [directory.open(), directory.open()]
+            let (cache, other) = isByGuest ? (caches[1], caches[0]) : (caches[0], caches[1])
+            let request = Responses.request("/a", fields: ["Authorization": "somebody"])
+            cache.storeCachedResponse(
+                Responses.cached(Responses.url("/a"), "old", fields: ["Cache-Control": "max-age=3600"]), for: request)
+            cache.forgetMemory()
+            directory.clock.advance(by: 1)
+            cache.remove(.key)
+            let network = MemoryTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "no-store"])
+                exchange.piece("new")
+                exchange.end()
+            }
+            _ = try await LoadReader(request, from: cache, over: network).answer()
+            directory.clock.advance(by: 10)
+            for cache in [cache, other, directory.open()] {
+                cache.store.disk?.checkNow()
+                #expect(cache.cachedResponse(for: request) == nil)
+            }
+        }
+
         /// A response that is stored while the folder that has grown is replaced is written into the new one.
         @Test func whatWaitsWhileTheOwnFolderIsReplacedIsWritten() throws {
             let files = FaultyFileSystem()
