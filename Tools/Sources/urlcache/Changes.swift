@@ -7,7 +7,7 @@ struct Trim: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Removes the least recently used entries until a cache fits. Pinned entries are removed last.")
 
-    @OptionGroup var cache: StandardDirectory
+    @OptionGroup var cache: CacheDirectory
 
     @Option(help: "Bytes on disk, such as 50MB.")
     var to: Size
@@ -15,30 +15,37 @@ struct Trim: ParsableCommand {
     @Flag(help: "Only list the entries that would be removed, in their order.")
     var dryRun = false
 
-    @Flag(help: "With --dry-run: print JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
-
-    func validate() throws {
-        if json, !dryRun { throw ValidationError("--json is for --dry-run.") }
-    }
 
     func run() throws {
         let inspector = try cache.open()
         if dryRun { return try printPlan(try inspector.recordsToTrim(toBytes: to.bytes), asJSON: json) }
         let result = try inspector.trim(toBytes: to.bytes, progress: Progress("Removing:").show)
         let left = try inspector.records()
-        print(
-            "Removed \(result.removed) entries; \(left.count) are left. The directory takes \(byteCount(result.bytesOnDisk))."
-        )
+        if json {
+            try printJSON(Removal(removed: result.removed, left: left.count, bytesOnDisk: result.bytesOnDisk))
+        } else {
+            print(
+                "Removed \(result.removed) entries; \(left.count) are left. The directory takes \(byteCount(result.bytesOnDisk))."
+            )
+        }
         guard result.bytesOnDisk > to.bytes else { return }
         if left.isEmpty {
-            print("No entry is left; the folders and index files stay.")
+            if !json { print("No entry is left; the folders and index files stay.") }
         } else {
             throw Problem(
                 "That is more than \(byteCount(to.bytes)): the rest could not be removed, was stored meanwhile, or is damaged (see urlcache verify)."
             )
         }
     }
+}
+
+/// What a command has removed.
+private struct Removal: Encodable {
+    let removed: Int
+    var left: Int?
+    var bytesOnDisk: Int?
 }
 
 struct Remove: ParsableCommand {
@@ -59,11 +66,10 @@ struct Remove: ParsableCommand {
     @Flag(help: "Only list the entries that would be removed.")
     var dryRun = false
 
-    @Flag(help: "With --dry-run: print JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     func validate() throws {
-        if json, !dryRun { throw ValidationError("--json is for --dry-run.") }
         if all && damaged { throw ValidationError("--all means every entry, --damaged only some: give one of them.") }
         if all && !filter.isEmpty {
             throw ValidationError("--all means every entry, a filter such as --host only some: give one of them.")
@@ -85,9 +91,9 @@ struct Remove: ParsableCommand {
         }
         if dryRun { return try printPlan(records, asJSON: json) }
         let removed = inspector.remove(records, progress: Progress("Removing:").show)
-        print("Removed \(removed) entries.")
+        if json { try printJSON(Removal(removed: removed)) } else { print("Removed \(removed) entries.") }
         if removed < records.count {
-            try checkWritable(cache.url)
+            try checkWritable(cache.url())
             throw Problem("\(records.count - removed) could not be removed, or were replaced meanwhile.")
         }
     }
@@ -110,8 +116,12 @@ struct RebuildIndex: ParsableCommand {
 
     @OptionGroup var cache: CacheDirectory
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
     func run() throws {
-        print("The new index holds \(try cache.open().rebuildIndex()) records.")
+        let count = try cache.open().rebuildIndex()
+        if json { try printJSON(["records": count]) } else { print("The new index holds \(count) records.") }
     }
 }
 
@@ -124,7 +134,7 @@ struct Fill: AsyncParsableCommand {
             user can read a folder that root has filled.
             """)
 
-    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var cache: NamedDirectory
 
     @Argument(help: "http and https URLs.")
     var urls: [String] = []
@@ -135,6 +145,24 @@ struct Fill: AsyncParsableCommand {
     @Flag(help: "Let every user read the cache (modes 0755 and 0644). Without this flag only its owner can.")
     var readable = false
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// A response that is not in the cache.
+    struct Failure: Encodable {
+        let url: String
+        /// Whether there was an answer, which is not stored.
+        let hasAnswer: Bool
+        let reason: String
+    }
+
+    struct Facts: Encodable {
+        let directory: String
+        let requested: Int
+        let stored: Int
+        let failures: [Failure]
+    }
+
     func run() async throws {
         var lines = urls
         if lines.isEmpty { while let line = readLine() { lines.append(line) } }
@@ -143,25 +171,34 @@ struct Fill: AsyncParsableCommand {
         try checkPlace()
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
         if let error = target.openingError { throw Problem(error.description) }
-        var problems: [String] = []
+        var problems: [Failure] = []
         let outcomes = await load(requests, through: target)
         target.flush()
         for (request, outcome) in zip(requests, outcomes) {
-            let url = printable(request.url?.absoluteString ?? "")
+            let url = request.url?.absoluteString ?? ""
             switch outcome {
-            case .failed(let why): problems.append("failed      \(url): \(printable(why))")
-            case .refused(let why): problems.append("not stored  \(url): \(printable(why))")
+            case .failed(let why): problems.append(Failure(url: url, hasAnswer: false, reason: why))
+            case .refused(let why): problems.append(Failure(url: url, hasAnswer: true, reason: why))
             case .stored where !target.contains(request):
-                problems.append("not stored  \(url): it could not be written.")
+                problems.append(Failure(url: url, hasAnswer: true, reason: "it could not be written."))
             case .stored: break
             }
         }
-        for problem in problems { print(problem) }
-        print("\(requests.count - problems.count) of \(requests.count) are in \(cache.directory).")
+        let stored = requests.count - problems.count
+        if json {
+            try printJSON(
+                Facts(directory: cache.directory, requested: requests.count, stored: stored, failures: problems))
+        } else {
+            for problem in problems {
+                let mark = problem.hasAnswer ? colour("not stored", .warning) : colour("failed    ", .bad)
+                print("\(mark)  \(printable(problem.url)): \(printable(problem.reason))")
+            }
+            print("\(stored) of \(requests.count) are in \(cache.directory).")
+        }
         try checkWritable(cache.url)
         if readable {
             try letOthersRead()
-        } else {
+        } else if !json {
             print("Only user \(geteuid()) can read it; --readable lets every user.")
         }
         if !problems.isEmpty { throw ExitCode(1) }

@@ -9,7 +9,7 @@ struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes a cache of made-up entries.", shouldDisplay: false)
 
-    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var cache: NamedDirectory
 
     @Option var entries = 1_000
 
@@ -76,7 +76,7 @@ struct Demo: ParsableCommand {
     /// Writes lines in the form of an event log.
     private func addLoads(of urls: [String], _ random: inout Numbers) throws {
         guard !urls.isEmpty else { return }
-        let file = cache.eventLog
+        let file = ProgramLog.file(in: cache.url)
         var lines = FileManager.default.contents(atPath: file.path) ?? Data()
         let count = min(6_000, urls.count * 12)
         let outcomes = ["hit", "hit", "hit", "hit", "hit", "hit", "hit", "staleHit", "revalidated", "miss"]

@@ -14,24 +14,54 @@ struct Diff: ParsableCommand {
     @Argument(help: "The second cache's directory.", completion: .directory)
     var second: String
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// The records of a key in the two caches, none where it is not there.
+    struct Change: Encodable {
+        let url: String
+        let before: [RecordFacts]
+        let after: [RecordFacts]
+    }
+
+    struct Facts: Encodable {
+        var added: [Change] = []
+        var removed: [Change] = []
+        var changed: [Change] = []
+        var same = 0
+    }
+
     func run() throws {
         let (old, new) = (try keys(in: first), try keys(in: second))
-        var counts: [String: Int] = [:]
+        let now = Date()
+        var facts = Facts()
         let names = Set(old.keys).union(new.keys).map { ($0, name(of: old[$0] ?? new[$0] ?? [])) }
         for (key, name) in names.sorted(by: { $0.1 < $1.1 }) {
-            let line: (mark: String, facts: String)? =
-                switch (old[key], new[key]) {
-                case (nil, let records?): ("+", facts(of: records))
-                case (let records?, nil): ("-", facts(of: records))
-                case (let before?, let after?) where Set(before.map(Self.version)) != Set(after.map(Self.version)):
-                    ("~", "\(facts(of: before)) -> \(facts(of: after))")
-                default: nil
-                }
-            counts[line?.mark ?? "=", default: 0] += 1
-            if let line { print("\(line.mark) \(printable(name))  \(line.facts)") }
+            let (before, after) = (old[key] ?? [], new[key] ?? [])
+            if Set(before.map(Self.version)) == Set(after.map(Self.version)) {
+                facts.same += 1
+                continue
+            }
+            let change = Change(
+                url: name, before: before.map { RecordFacts($0, now: now) },
+                after: after.map { RecordFacts($0, now: now) })
+            switch (before.isEmpty, after.isEmpty) {
+            case (true, _): facts.added.append(change)
+            case (_, true): facts.removed.append(change)
+            default: facts.changed.append(change)
+            }
         }
-        let numbers = ["+", "-", "~", "="].map { counts[$0] ?? 0 }
-        print("\(numbers[0]) added, \(numbers[1]) removed, \(numbers[2]) changed, \(numbers[3]) the same.")
+        if json { return try printJSON(facts) }
+        let lines =
+            facts.added.map { ($0.url, "+", Colour.good, text(of: $0.after)) }
+            + facts.removed.map { ($0.url, "-", Colour.bad, text(of: $0.before)) }
+            + facts.changed.map { ($0.url, "~", Colour.warning, "\(text(of: $0.before)) -> \(text(of: $0.after))") }
+        for (url, mark, tone, text) in lines.sorted(by: { $0.0 < $1.0 }) {
+            print("\(colour("\(mark) \(printable(url))", tone))  \(text)")
+        }
+        print(
+            "\(facts.added.count) added, \(facts.removed.count) removed, \(facts.changed.count) changed, \(facts.same) the same."
+        )
     }
 
     /// The records of each key: a file's name without the last digit, which only tells the records of one key apart.
@@ -51,7 +81,7 @@ struct Diff: ParsableCommand {
         records.first.map { $0.url ?? $0.fileName } ?? ""
     }
 
-    private func facts(of records: [DiskURLCache.Inspector.Record]) -> String {
+    private func text(of records: [RecordFacts]) -> String {
         let size = byteCount(records.reduce(0) { $0 + $1.bytes })
         let status = records.first?.status.map(String.init) ?? "-"
         return records.count == 1 ? "\(status) \(size)" : "\(records.count) variants \(size)"

@@ -17,6 +17,9 @@ struct Export: ParsableCommand {
     @Flag(help: "Leave out bodies.")
     var headersOnly = false
 
+    @Flag(help: "Print JSON about the file.")
+    var json = false
+
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show).filter {
@@ -30,9 +33,18 @@ struct Export: ParsableCommand {
         progress.show(records.count, records.count)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try write(Data(escapingControls(try encoder.encode(Archive(entries))).utf8), toFile: har)
+        let archive = Data(escapingControls(try encoder.encode(Archive(entries))).utf8)
+        try write(archive, toFile: har)
+        if json { return try printJSON(FileFacts(file: har, entries: entries.count, bytes: archive.count)) }
         print("\(entries.count) entries in \(har).")
     }
+}
+
+/// A file that a command has written.
+struct FileFacts: Encodable {
+    let file: String
+    let entries: Int
+    let bytes: Int
 }
 
 /// HTTP Archive 1.2, with the members that a cache knows.

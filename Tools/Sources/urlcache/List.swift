@@ -10,7 +10,7 @@ struct List: ParsableCommand {
         case used, stored, size, age, url
     }
 
-    @OptionGroup var cache: StandardDirectory
+    @OptionGroup var cache: CacheDirectory
     @OptionGroup var filter: Filter
 
     @Option(help: "Order: used, stored, size, age or url.")
@@ -53,7 +53,7 @@ struct List: ParsableCommand {
 
     private func freshness(_ record: DiskURLCache.Inspector.Record, _ now: Date) -> String {
         guard let until = record.freshUntil else { return "-" }
-        return until > now ? span(until.timeIntervalSince(now)) : "stale"
+        return until > now ? colour(span(until.timeIntervalSince(now)), .good) : colour("stale", .warning)
     }
 
     private func name(_ record: DiskURLCache.Inspector.Record) -> String {

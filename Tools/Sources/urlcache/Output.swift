@@ -54,6 +54,38 @@ func isControl(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
+/// What a colour says.
+enum Colour: String {
+    case good = "32"
+    case warning = "33"
+    case bad = "31"
+    case title = "1"
+    case quiet = "2"
+}
+
+/// Whether standard output is a terminal that shows colours, and its user wants them (https://no-color.org).
+let hasColour: Bool = {
+    let environment = ProcessInfo.processInfo.environment
+    return isatty(STDOUT_FILENO) == 1 && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
+}()
+
+/// The text in a colour, on a terminal that has some.
+func colour(_ text: String, _ colour: Colour) -> String {
+    hasColour && !text.isEmpty ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+}
+
+/// The number of characters that a terminal shows of a text with colours.
+private func shownLength(_ text: String) -> Int {
+    var length = 0
+    var isCommand = false
+    for character in text {
+        if character == "\u{1B}" { isCommand = true }
+        if !isCommand { length += 1 }
+        if character == "m" { isCommand = false }
+    }
+    return length
+}
+
 /// Text from an origin in a form that is safe for a terminal: without control characters.
 func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
     String(
@@ -75,12 +107,11 @@ func escapingControls(_ json: Data) -> String {
 /// Columns as wide as their widest cell, except for the last one, which is not padded. Numbers are aligned to the
 /// right.
 func columns(_ titles: [String], rightAligned: Set<Int>, _ rows: [[String]]) -> String {
-    let widths = titles.indices.map { column in
-        ([titles] + rows).map { $0[column].count }.max() ?? 0
-    }
-    return ([titles] + rows).map { row in
+    let lines = [titles.map { colour($0, .title) }] + rows
+    let widths = titles.indices.map { column in lines.map { shownLength($0[column]) }.max() ?? 0 }
+    return lines.map { row in
         row.enumerated().map { column, cell in
-            let space = String(repeating: " ", count: widths[column] - cell.count)
+            let space = String(repeating: " ", count: widths[column] - shownLength(cell))
             if rightAligned.contains(column) { return space + cell }
             return column == titles.count - 1 ? cell : cell + space
         }.joined(separator: "  ")
@@ -88,9 +119,11 @@ func columns(_ titles: [String], rightAligned: Set<Int>, _ rows: [[String]]) -> 
 }
 
 /// JSON for other programs.
-func printJSON(_ value: some Encodable) throws {
+/// - Parameter isLine: whether it is one line among others.
+func printJSON(_ value: some Encodable, isLine: Bool = false) throws {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if !isLine { encoder.outputFormatting.insert(.prettyPrinted) }
     encoder.dateEncodingStrategy = .iso8601
     print(escapingControls(try encoder.encode(value)))
 }

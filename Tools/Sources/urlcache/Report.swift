@@ -7,19 +7,19 @@ struct Report: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes a page about the entries of a cache: one file that needs no network.")
 
-    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var program: ProgramLog
 
     @Option(help: "The file to write.")
     var html: String
 
-    @Option(help: "The program's event log, if it is not in the cache's directory.")
-    var log: String?
+    @Flag(help: "Print JSON about the file.")
+    var json = false
 
     func run() throws {
-        let inspector = try cache.open()
+        let inspector = try program.cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show)
-        let file = log.map { URL(fileURLWithPath: $0) } ?? cache.eventLog
-        if log != nil, !FileManager.default.fileExists(atPath: file.path) {
+        let file = try program.file()
+        if program.log != nil, !FileManager.default.fileExists(atPath: file.path) {
             throw Problem("There is no event log at \(file.path).")
         }
         let logged = LogSummary(DiskURLCache.EventLog.entries(in: file))
@@ -31,11 +31,13 @@ struct Report: ParsableCommand {
         var page = ""
         repeat {
             let data = ReportData(
-                intact, summary: summary, log: logged, directory: cache.url.path, now: now, longestPath: longestPath)
+                intact, summary: summary, log: logged, directory: try program.cache.url().path, now: now,
+                longestPath: longestPath)
             page = try ReportPage.html(data)
             longestPath = longestPath * 2 / 3
         } while page.utf8.count > Self.wantedLength && longestPath >= 70
         try write(Data(page.utf8), toFile: html)
+        if json { return try printJSON(FileFacts(file: html, entries: intact.count, bytes: page.utf8.count)) }
         print("\(intact.count) entries in \(html), \(byteCount(page.utf8.count)).")
     }
 

@@ -6,12 +6,14 @@ import Foundation
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows one entry: its facts and header fields, or its body.",
-        discussion: "The entry is named by its URL, by a part of the URL, or by the beginning of its file name.")
+        usage: "urlcache show [<directory>] <entry> [--body] [--output <file>] [--json]",
+        discussion: """
+            The entry is named by its URL, by a part of the URL, or by the beginning of its file name. Without a directory the command takes \
+            the only cache in the user's folder for caches.
+            """)
 
-    @OptionGroup var cache: CacheDirectory
-
-    @Argument(help: "URL, part of the URL, or beginning of the file name.")
-    var entry: String
+    @Argument(help: "The cache's directory, if it is to be named, and the entry.")
+    var arguments: [String]
 
     @Flag(help: "Write the body to standard output, and nothing more. A terminal gets no control characters.")
     var body = false
@@ -19,9 +21,40 @@ struct Show: ParsableCommand {
     @Option(help: "Write the body to this file.")
     var output: String?
 
+    @Flag(help: "Print JSON: the entry, or its variants.")
+    var json = false
+
+    /// An entry with its header fields.
+    struct Facts: Encodable {
+        struct Field: Encodable {
+            let name: String
+            let value: String
+        }
+
+        let entry: RecordFacts
+        let fields: [Field]
+
+        init(_ record: DiskURLCache.Inspector.Record, now: Date) {
+            entry = RecordFacts(record, now: now)
+            fields = record.fields.map { Field(name: $0.name, value: $0.value) }
+        }
+    }
+
+    func validate() throws {
+        guard (1...2).contains(arguments.count) else {
+            throw ValidationError("Give an entry, and a directory before it if any.")
+        }
+        if json, body || output != nil { throw ValidationError("--json shows no body: leave out --body and --output.") }
+    }
+
     func run() throws {
-        let inspector = try cache.open()
-        let found = try find(in: inspector)
+        let directory = arguments.count == 2 ? URL(fileURLWithPath: arguments[0], isDirectory: true) : nil
+        let inspector = try DiskURLCache.Inspector(directory: try directory ?? CacheDirectory.only())
+        let found = try find(arguments[arguments.count - 1], in: inspector)
+        if json {
+            let now = Date()
+            return try printJSON(found.map { Facts($0, now: now) })
+        }
         guard let record = found.first, found.count == 1 else {
             guard !body, output == nil else {
                 throw Problem(
@@ -67,14 +100,14 @@ struct Show: ParsableCommand {
         if record.isPinned { facts.append(("pinned", "yes")) }
         let width = facts.map(\.0.count).max() ?? 0
         for (name, value) in facts {
-            print(name.padding(toLength: width, withPad: " ", startingAt: 0), "", printable(value))
+            print(colour(name.padding(toLength: width, withPad: " ", startingAt: 0), .title), "", printable(value))
         }
         print("")
         for field in record.fields { print(printable("\(field.name): \(field.value)")) }
     }
 
     /// One record, or all variants of one URL, the most recently stored first.
-    private func find(in inspector: DiskURLCache.Inspector) throws -> [DiskURLCache.Inspector.Record] {
+    private func find(_ entry: String, in inspector: DiskURLCache.Inspector) throws -> [DiskURLCache.Inspector.Record] {
         let records = try inspector.records(progress: Progress("Reading records:").show)
         if let exact = records.first(where: { $0.fileName == entry }) { return [exact] }
         var found = records.filter { $0.url == entry }
@@ -96,7 +129,7 @@ struct Show: ParsableCommand {
                 record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
                 byteCount(record.bytes),
                 record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-",
-                record.isFresh(at: now) ? "yes" : "no",
+                record.isFresh(at: now) ? colour("yes", .good) : colour("no", .warning),
                 record.varyFields.isEmpty ? "-" : printable(record.varyFields.joined(separator: ", ")), record.fileName,
             ]
         }

@@ -11,7 +11,7 @@ struct Stats: ParsableCommand {
         case host, type, tag, path
     }
 
-    @OptionGroup var cache: StandardDirectory
+    @OptionGroup var cache: CacheDirectory
 
     @Option(help: "Count by host, type, tag or path (host and folder of the URL) alone, all groups.")
     var by: Key?
@@ -128,7 +128,7 @@ struct Verify: ParsableCommand {
         abstract: "Reads and checks every record. The exit status is 1 if a record is damaged.",
         discussion: "Nothing is removed: a cache removes a damaged record when it reads the record.")
 
-    @OptionGroup var cache: StandardDirectory
+    @OptionGroup var cache: CacheDirectory
 
     @Flag(help: "Print JSON: the records that are not intact.")
     var json = false
@@ -143,7 +143,7 @@ struct Verify: ParsableCommand {
             if !bad.isEmpty { throw ExitCode(1) }
             return
         }
-        for record in bad { print("\(record.state)  records/\(record.fileName)") }
+        for record in bad { print("\(colour(record.state, .bad))  records/\(record.fileName)") }
         let bytes = records.reduce(0) { $0 + $1.bytes }
         print(
             "\(records.count - bad.count) of \(records.count) records are intact, \(byteCount(bytes)) of bodies read.")

@@ -12,12 +12,14 @@ struct URLCacheTool: AsyncParsableCommand {
             Reading changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache. The exit \
             status is 0; or 1 if verify finds damage or a command cannot do its work; or 64 for wrong arguments. Begin with: \
             urlcache stats DIRECTORY, urlcache why URL. Without DIRECTORY a command takes the only cache in the user's folder for \
-            caches (~/.cache/DiskURLCache on Linux), if there is one alone.
+            caches (~/.cache/DiskURLCache on Linux), if there is one alone. Every command has --json. A terminal gets colours, \
+            unless NO_COLOR is set.
             """,
         version: "0.1.0",
         subcommands: [
-            List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Trim.self,
-            Remove.self, RebuildIndex.self, Fill.self, Why.self, Diff.self, Demo.self,
+            List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Top.self,
+            Simulate.self,
+            Trim.self, Remove.self, RebuildIndex.self, Fill.self, Why.self, Diff.self, Demo.self,
         ])
 
     static func main() async {
@@ -38,45 +40,65 @@ struct URLCacheTool: AsyncParsableCommand {
     }
 }
 
-/// The argument of a command that needs no other: the directory, or else the only standard one.
-struct StandardDirectory: ParsableArguments {
+/// The argument of most commands: the directory, or else the only standard one.
+struct CacheDirectory: ParsableArguments {
     @Argument(
         help: "The cache's directory; by default the only one in the user's folder for caches.", completion: .directory)
     var directory: String?
 
-    func open() throws -> DiskURLCache.Inspector {
-        try DiskURLCache.Inspector(directory: URL(fileURLWithPath: try directory ?? Self.only(), isDirectory: true))
-    }
+    func url() throws -> URL { try directory.map { URL(fileURLWithPath: $0, isDirectory: true) } ?? Self.only() }
+
+    func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: try url()) }
 
     /// The folder of the only program that has a cache in the standard place.
-    private static func only() throws -> String {
+    static func only() throws -> URL {
         // Programs have folders beside that of this tool.
         let parent = DiskURLCache.defaultDirectory.deletingLastPathComponent()
         let names = (try? FileManager.default.contentsOfDirectory(atPath: parent.path)) ?? []
         let caches = names.sorted().map { parent.appendingPathComponent($0, isDirectory: true) }
-            .filter { (try? DiskURLCache.Inspector(directory: $0)) != nil }.map(\.path)
+            .filter { (try? DiskURLCache.Inspector(directory: $0)) != nil }
         guard let only = caches.first else {
             throw ValidationError("Name the cache's directory: there is no cache in \(parent.path).")
         }
         guard caches.count == 1 else {
             throw ValidationError(
-                "Name one of these directories:\n" + caches.map { printable($0) }.joined(separator: "\n"))
+                "Name one of these directories:\n" + caches.map { printable($0.path) }.joined(separator: "\n"))
         }
         return only
     }
 }
 
-/// The argument of the other commands: the directory.
-struct CacheDirectory: ParsableArguments {
+/// The argument of commands that make a cache: a directory that has to be named.
+struct NamedDirectory: ParsableArguments {
     @Argument(help: "The cache's directory.", completion: .directory)
     var directory: String
 
     var url: URL { URL(fileURLWithPath: directory, isDirectory: true) }
 
-    /// The event log, unless the program chose a different file.
-    var eventLog: URL { url.appendingPathComponent(DiskURLCache.EventLog.fileName) }
-
     func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: url) }
+}
+
+/// The event log of a program.
+struct ProgramLog: ParsableArguments {
+    @OptionGroup var cache: CacheDirectory
+
+    @Option(help: "The program's event log, if it is not in the cache's directory.", completion: .file())
+    var log: String?
+
+    func file() throws -> URL { try log.map { URL(fileURLWithPath: $0) } ?? Self.file(in: cache.url()) }
+
+    static func file(in directory: URL) -> URL { directory.appendingPathComponent(DiskURLCache.EventLog.fileName) }
+
+    /// The events so far. Throws if there is no log.
+    static func entries(in file: URL) throws -> [LogEntry] {
+        let entries = DiskURLCache.EventLog.entries(in: file)
+        if entries.isEmpty { throw Problem(missing(file)) }
+        return entries
+    }
+
+    static func missing(_ file: URL) -> String {
+        "There is no event log at \(file.path): does the program hold an EventLog of its cache?"
+    }
 }
 
 /// Chooses records for a command.
@@ -170,8 +192,13 @@ extension DiskURLCache.Inspector.Record {
 }
 
 /// A time such as `90s`, `10m`, `12h`, `7d`.
-struct Span: ExpressibleByArgument {
+struct Span: ExpressibleByArgument, CustomStringConvertible {
     let seconds: TimeInterval
+
+    init(seconds: TimeInterval) { self.seconds = seconds }
+
+    /// As it is written in help for a default.
+    var description: String { span(seconds) }
 
     init?(argument: String) {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]

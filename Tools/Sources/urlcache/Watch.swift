@@ -8,88 +8,97 @@ struct Watch: AsyncParsableCommand {
         abstract: "Shows the hits and misses of a running program as they happen.",
         discussion: "The program must hold an EventLog of its cache.")
 
-    @OptionGroup var cache: CacheDirectory
-
-    @Option(help: "The program's event log, if it is not in the cache's directory.")
-    var log: String?
+    @OptionGroup var program: ProgramLog
 
     @Flag(help: "Show the events of the log and exit.")
     var once = false
 
+    @Flag(help: "Print JSON: an object on each line.")
+    var json = false
+
     func run() async throws {
-        let file =
-            log.map { URL(fileURLWithPath: $0) } ?? cache.eventLog
+        let file = try program.file()
         if once {
-            let entries = DiskURLCache.EventLog.entries(in: file)
-            if entries.isEmpty { throw Problem(Self.missing(file)) }
-            for entry in entries { Self.show(entry) }
+            for entry in try ProgramLog.entries(in: file) { try show(entry) }
             return
         }
         if !FileManager.default.fileExists(atPath: file.path) {
-            FileHandle.standardError.write(Data((Self.missing(file) + " Waiting.\n").utf8))
+            FileHandle.standardError.write(Data((ProgramLog.missing(file) + " Waiting.\n").utf8))
         }
         var tail = Tail(file)
         while true {
-            for entry in tail.newEntries() { Self.show(entry) }
+            for entry in tail.newEntries() { try show(entry) }
             // So that each line is visible at once, also in a pipe. It fails if the pipe has no reader.
             try flushOutput()
             try await Task.sleep(for: .milliseconds(200))
         }
     }
 
-    private static func missing(_ file: URL) -> String {
-        "There is no event log at \(file.path): does the program hold an EventLog of its cache?"
+    private func show(_ entry: LogEntry) throws {
+        let line = Line(entry)
+        if json { try printJSON(line, isLine: true) } else { print(line.text) }
+    }
+}
+
+/// The parts of an event that are shown.
+struct Line: Encodable {
+    let at: Date
+    var what: String
+    var url: URL?
+    var seconds: TimeInterval?
+    var bytes: Int?
+    var reason: String?
+    private let tone: Colour?
+
+    private enum CodingKeys: CodingKey { case at, what, url, seconds, bytes, reason }
+
+    init(_ entry: LogEntry) {
+        at = entry.date
+        switch entry.event {
+        case .load(let load):
+            (what, reason) = load.inWords
+            (url, seconds, bytes) = (load.url, load.duration, load.bytes)
+            tone = load.tone
+        case .stored(let url, let bytes, let inMemoryOnly):
+            what = "stored"
+            (self.url, self.bytes, reason) = (url, bytes, inMemoryOnly ? "in memory only" : nil)
+            tone = .quiet
+        case .notStored(let url, let why):
+            what = "not stored"
+            (self.url, reason) = (url, why.description)
+            tone = .warning
+        case .invalidated(let url, let why):
+            what = "invalidated"
+            (self.url, reason) = (url, why.description)
+            tone = nil
+        case .evicted(let entries, let bytes):
+            what = "evicted"
+            (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")
+            tone = .quiet
+        case .problem(let error):
+            what = "problem"
+            reason = error.description
+            tone = .bad
+        }
+    }
+
+    /// The line for people.
+    var text: String {
+        let clock = DateFormatter()
+        clock.dateFormat = "HH:mm:ss.SSS"
+        let duration = seconds.map { String(format: "%.2f ms", $0 * 1_000) } ?? ""
+        let size = bytes.map(byteCount) ?? ""
+        let reason = reason.map { "  [\(printable($0))]" } ?? ""
+        let outcome = Self.padded(what, 20)
+        let facts = "\(Self.padded(duration, -11))  \(Self.padded(size, -8))"
+        return "\(clock.string(from: at))  \(tone.map { colour(outcome, $0) } ?? outcome)  \(facts)  "
+            + printable(url?.absoluteString ?? "") + reason
     }
 
     /// The text with spaces added: on the left for a negative width.
     private static func padded(_ text: String, _ width: Int) -> String {
         let space = String(repeating: " ", count: max(0, abs(width) - text.count))
         return width < 0 ? space + text : text + space
-    }
-
-    private static func show(_ entry: LogEntry) {
-        let clock = DateFormatter()
-        clock.dateFormat = "HH:mm:ss.SSS"
-        let time = clock.string(from: entry.date)
-        let line = Line(entry.event)
-        let duration = line.seconds.map { String(format: "%.2f ms", $0 * 1_000) } ?? ""
-        let size = line.bytes.map(byteCount) ?? ""
-        let reason = line.reason.map { "  [\(printable($0))]" } ?? ""
-        print(
-            "\(time)  \(padded(line.what, 20))  \(padded(duration, -11))  \(padded(size, -8)) ",
-            printable(line.url?.absoluteString ?? "") + reason)
-    }
-}
-
-/// The parts of an event that are shown.
-private struct Line {
-    var what: String
-    var url: URL?
-    var seconds: TimeInterval?
-    var bytes: Int?
-    var reason: String?
-
-    init(_ event: DiskURLCache.Event) {
-        switch event {
-        case .load(let load):
-            (what, reason) = load.inWords
-            (url, seconds, bytes) = (load.url, load.duration, load.bytes)
-        case .stored(let url, let bytes, let inMemoryOnly):
-            what = "stored"
-            (self.url, self.bytes, reason) = (url, bytes, inMemoryOnly ? "in memory only" : nil)
-        case .notStored(let url, let why):
-            what = "not stored"
-            (self.url, reason) = (url, why.description)
-        case .invalidated(let url, let why):
-            what = "invalidated"
-            (self.url, reason) = (url, why.description)
-        case .evicted(let entries, let bytes):
-            what = "evicted"
-            (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")
-        case .problem(let error):
-            what = "problem"
-            reason = error.description
-        }
     }
 }
 
@@ -105,6 +114,18 @@ extension DiskURLCache.Report {
         case .bypass(let reason): ("bypass", reason.description)
         case .failed: ("failed", error.map { words(for: $0) })
         case .notAllowed(let reason): ("failed", "no request was allowed, and \(reason)")
+        }
+    }
+}
+
+extension DiskURLCache.Report {
+    /// Green for an answer from the cache, yellow for one from the network.
+    var tone: Colour? {
+        switch outcome {
+        case .hit, .staleHit, .revalidated: .good
+        case .expired, .miss: .warning
+        case .failed, .notAllowed: .bad
+        case .bypass: nil
         }
     }
 }

@@ -8,7 +8,7 @@ struct Why: AsyncParsableCommand {
         abstract:
             "Explains, clause by clause, the cache's decision about a URL: key, variants, freshness, and changes that help.",
         usage:
-            "urlcache why [<directory>] <url> [--load] [--method <method>] [--body <text>] [--header <header> ...] [--variant <variant>] [--shared] [--rules <file>]",
+            "urlcache why [<directory>] <url> [--load] [--method <method>] [--body <text>] [--header <header> ...] [--variant <variant>] [--shared] [--rules <file>] [--json]",
         discussion: """
             With a directory the command reads the stored responses, changes nothing and sends no request. Without a \
             directory, or with --load, it sends the request and stores nothing. It knows the standard settings, those of \
@@ -49,6 +49,37 @@ struct Why: AsyncParsableCommand {
             """)
     var variant: String?
 
+    @Flag(
+        help:
+            "Print JSON: the paragraphs of the explanation, the origin's response if one was asked for, and the last loads."
+    )
+    var json = false
+
+    /// What the command prints.
+    struct Facts: Encodable {
+        struct Paragraph: Encodable {
+            let title: String
+            let lines: [String]
+        }
+
+        struct Response: Encodable {
+            let status: Int
+            let fields: [String: String]
+        }
+
+        struct Load: Encodable {
+            let at: Date
+            let outcome: String
+            let reasons: [String]
+        }
+
+        let method: String
+        let url: String
+        var response: Response?
+        var explanation: [Paragraph] = []
+        var loads: [Load] = []
+    }
+
     func validate() throws {
         guard (1...2).contains(arguments.count) else {
             throw ValidationError("Give a URL, and a directory before it if any.")
@@ -80,29 +111,45 @@ struct Why: AsyncParsableCommand {
             cache?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
                 ?? inspector?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
         }
-        print("\(method) \(printable(text))")
         // A request that may change something at the origin is sent only with --load.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
-        guard load || (inspector == nil && isSafe) else {
-            let explanation = explanation()
-            show(explanation)
-            if let directory { showHistory(of: request.url, in: directory) }
-            if explanation?.description.contains("Loads from the network.") == true {
-                print("\nAdd --load to see the origin's response, and whether it would be stored.")
+        let isSent = load || (inspector == nil && isSafe)
+        var facts = Facts(method: method, url: text)
+        if isSent {
+            let sentAt = Date()
+            let response = try await head(of: request)
+            facts.response = Facts.Response(status: response.statusCode, fields: Self.fields(of: response))
+            facts.explanation = Self.paragraphs(explanation(response, sentAt: sentAt))
+        } else {
+            facts.explanation = Self.paragraphs(explanation())
+        }
+        if let folder { facts.loads = Self.lastLoads(of: request.url, in: folder) }
+        if json { return try printJSON(facts) }
+        show(facts)
+        if !isSent, facts.explanation.contains(where: { $0.lines.contains { $0.contains("Loads from the network.") } })
+        {
+            print("\nAdd --load to see the origin's response, and whether it would be stored.")
+        }
+    }
+
+    private func show(_ facts: Facts) {
+        print("\(method) \(printable(facts.url))")
+        if let response = facts.response {
+            print("\n\(colour("The origin's response: status \(response.status)", .title))")
+            for (name, value) in response.fields.sorted(by: { $0.key < $1.key }) {
+                print("  \(printable("\(name): \(value)"))")
             }
-            return
         }
-        let sentAt = Date()
-        let response = try await head(of: request)
-        print("\nThe origin's response: status \(response.statusCode)")
-        let names = ["cache-control", "expires", "date", "age", "last-modified", "etag", "vary", "pragma", "location"]
-        for (name, value) in Self.fields(of: response) where names.contains(name.lowercased()) {
-            print("  \(printable("\(name): \(value)"))")
+        for paragraph in facts.explanation {
+            print("\n\(colour(printable(paragraph.title), .title))")
+            for line in paragraph.lines { print(printable(line)) }
         }
-        // It decides in a shared cache; its value is a secret.
-        if response.value(forHTTPHeaderField: "Set-Cookie") != nil { print("  Set-Cookie: …") }
-        show(explanation(response, sentAt: sentAt))
-        if let directory { showHistory(of: request.url, in: directory) }
+        guard !facts.loads.isEmpty else { return }
+        print("\n\(colour("Its last loads, from the event log", .title))")
+        for load in facts.loads {
+            let reasons = load.reasons.joined(separator: "; ")
+            print("  \(load.at)  \(load.outcome)\(reasons.isEmpty ? "" : "  [\(printable(reasons))]")")
+        }
     }
 
     private var hasSettings: Bool { shared || rules != nil || body != nil }
@@ -119,33 +166,35 @@ struct Why: AsyncParsableCommand {
         return cache
     }
 
-    private static func fields(of response: HTTPURLResponse) -> [(String, String)] {
-        response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }.sorted { $0.0 < $1.0 }
+    /// The fields that concern a cache.
+    private static func fields(of response: HTTPURLResponse) -> [String: String] {
+        let names = ["cache-control", "expires", "date", "age", "last-modified", "etag", "vary", "pragma", "location"]
+        var fields: [String: String] = [:]
+        for (name, value) in response.allHeaderFields {
+            let name = "\(name)"
+            if names.contains(name.lowercased()) { fields[name] = "\(value)" }
+            // It decides in a shared cache; its value is a secret.
+            if name.lowercased() == "set-cookie" { fields[name] = "…" }
+        }
+        return fields
     }
 
-    private func show(_ explanation: DiskURLCache.Explanation?) {
-        guard let explanation else { return }
-        print("")
-        for line in explanation.description.split(separator: "\n", omittingEmptySubsequences: false) {
-            print(printable(String(line)))
+    /// The paragraphs of the text, each with its first line as a title.
+    private static func paragraphs(_ explanation: DiskURLCache.Explanation?) -> [Facts.Paragraph] {
+        let lines = explanation?.description.split(separator: "\n", omittingEmptySubsequences: false) ?? []
+        return lines.split(whereSeparator: \.isEmpty).map { lines in
+            Facts.Paragraph(title: String(lines.first ?? ""), lines: lines.dropFirst().map(String.init))
         }
     }
 
     /// The last loads of the URL, if the program keeps an event log.
-    private func showHistory(of url: URL?, in directory: String) {
-        let log = URL(fileURLWithPath: directory, isDirectory: true)
-            .appendingPathComponent(DiskURLCache.EventLog.fileName)
-        let loads = DiskURLCache.EventLog.entries(in: log).compactMap { entry -> (Date, DiskURLCache.Report)? in
-            if case .load(let load) = entry.event, load.url == url { (entry.date, load) } else { nil }
-        }.suffix(3)
-        guard !loads.isEmpty else { return }
-        print("\nIts last loads, from the event log")
-        for (date, load) in loads {
+    private static func lastLoads(of url: URL?, in directory: URL) -> [Facts.Load] {
+        DiskURLCache.EventLog.entries(in: ProgramLog.file(in: directory)).compactMap { entry -> Facts.Load? in
+            guard case .load(let load) = entry.event, load.url == url else { return nil }
             let (outcome, why) = load.inWords
-            let reasons = [why, load.notStoredReason.map { "not stored: \($0)" }].compactMap { $0 }.joined(
-                separator: "; ")
-            print("  \(date)  \(outcome)\(reasons.isEmpty ? "" : "  [\(printable(reasons))]")")
-        }
+            let reasons = [why, load.notStoredReason.map { "not stored: \($0)" }].compactMap { $0 }
+            return Facts.Load(at: entry.date, outcome: outcome, reasons: reasons)
+        }.suffix(3)
     }
 
     /// One exchange with the origin: redirects are not followed, nothing is stored.

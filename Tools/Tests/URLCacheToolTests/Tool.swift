@@ -25,6 +25,13 @@ struct Tool {
         _ arguments: String..., program: URL = program, output: String? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> Run {
+        try run(arguments, program: program, output: output, sourceLocation: sourceLocation)
+    }
+
+    static func run(
+        _ arguments: [String], program: URL = program, output: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Run {
         let scratch = try Scratch()
         let file = output ?? scratch.path("output")
         if output == nil { try Data().write(to: URL(fileURLWithPath: file)) }
