@@ -35,8 +35,7 @@ extension TieredStore {
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         let outcome = stripe(of: key).withLock { _ -> Outcome in
-            // A response that comes after the removal is not to go with it.
-            let start = ticket ?? self.ticket(at: metadata.storedAt)
+            let start = ticket ?? ticketOfStore(at: metadata.storedAt)
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
             if let reason = prepare(&metadata, for: key, ticket) { return .refused(reason) }
@@ -67,8 +66,16 @@ extension TieredStore {
         return nil
     }
 
-    /// To be taken when the network is asked.
+    /// To be taken when the network is asked. A cache that is alone does not look for others then: if one has come and
+    /// removed the response before, that is read later, and the answer is not stored, which leads to a miss.
     func ticket(at now: Date) -> StoreTicket {
+        disk?.checkIfShared()
+        return removals.ticket(at: now)
+    }
+
+    /// The ticket of a response that its caller stores now. What others removed before is read first, so that the
+    /// response, which comes after the removal, is not removed with it.
+    private func ticketOfStore(at now: Date) -> StoreTicket {
         disk?.checkNow()
         return removals.ticket(at: now)
     }
@@ -293,7 +300,7 @@ extension TieredStore {
     func storeLater(
         _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
     ) {
-        let ticket = ticket(at: metadata.storedAt)
+        let ticket = ticketOfStore(at: metadata.storedAt)
         stripe(of: key).withLock { _ in
             var early = metadata
             early.sequence = sequence.next(at: metadata.storedAt)
