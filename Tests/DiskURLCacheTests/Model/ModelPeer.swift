@@ -39,6 +39,7 @@
                         memoryCapacity: Int(words[2]) ?? 0, diskCapacity: Int(words[3]) ?? 0,
                         directory: URL(fileURLWithPath: words[1]))
                     settings.clock = clock.wallClock
+                    if words[4] == "slow" { settings.fileSystem = ModelRunner.slowFiles() }
                     cache = DiskURLCache(configuration: settings)
                     ChildProcess.say("opened")
                 } else if words[0] == "close" {

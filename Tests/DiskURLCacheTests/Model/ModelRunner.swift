@@ -45,7 +45,7 @@ final class ModelRunner: @unchecked Sendable {
         scratch = try ScratchDirectory("model")
         directory = scratch.appending("cache0")
         capacities = (script.memory, script.disk)
-        cache = Self.open(directory, capacities, model.clock)
+        cache = Self.open(directory, capacities, model.clock, hasSlowFiles: script.hasSlowFiles)
         session = LoadingHarness.session(of: cache)
         delegateSession = LoadingHarness.session(of: cache, delegate: delegate)
         openPeer()
@@ -53,13 +53,21 @@ final class ModelRunner: @unchecked Sendable {
     }
 
     private static func open(
-        _ directory: URL, _ capacities: (memory: Int, disk: Int), _ clock: ModelClock
+        _ directory: URL, _ capacities: (memory: Int, disk: Int), _ clock: ModelClock, hasSlowFiles: Bool
     ) -> DiskURLCache {
         var settings = DiskURLCache.Configuration(
             memoryCapacity: capacities.memory, diskCapacity: capacities.disk, directory: directory)
         settings.clock = clock.wallClock
         settings.cacheStatusName = "model"
+        if hasSlowFiles { settings.fileSystem = Self.slowFiles() }
         return DiskURLCache(configuration: settings)
+    }
+
+    static func slowFiles() -> FaultyFileSystem {
+        FaultyFileSystem { _ in
+            if Int.random(in: 0..<4) == 0 { usleep(.random(in: 0..<1_500)) }
+            return nil
+        }
     }
 
     // MARK: The script
@@ -258,7 +266,7 @@ final class ModelRunner: @unchecked Sendable {
             close()
         }
         directory = next
-        cache = Self.open(directory, capacities, model.clock)
+        cache = Self.open(directory, capacities, model.clock, hasSlowFiles: script.hasSlowFiles)
         session = LoadingHarness.session(of: cache)
         delegateSession = LoadingHarness.session(of: cache, delegate: delegate)
         openPeer()
@@ -289,7 +297,9 @@ final class ModelRunner: @unchecked Sendable {
     }
 
     private func openPeer() {
-        _ = peer?.ask("open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))")
+        _ = peer?.ask(
+            "open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))",
+            script.hasSlowFiles ? "slow" : "fast")
     }
 
     /// What another process changed is seen within a second: the model does not wait for it.

@@ -49,6 +49,9 @@ struct ModelScript: Sendable {
     var memory: Int
     var disk: Int
     let usesPeer: Bool
+    /// Whether one file operation in four takes up to 1.5 ms longer, in both processes: then threads and processes get
+    /// in each other's way.
+    let hasSlowFiles: Bool
     var steps: [ModelStep]
 
     /// - Parameter hasPeer: whether another process is at hand.
@@ -67,6 +70,7 @@ struct ModelScript: Sendable {
         steps = []
         for _ in 0..<count { steps.append(Self.step(&random, favourite, isShared: isShared, isNested: false)) }
         if !usesPeer { steps.removeAll { $0.isPeers } }
+        hasSlowFiles = Int.random(in: 0..<4, using: &random) == 0
     }
 
     private static func step(
