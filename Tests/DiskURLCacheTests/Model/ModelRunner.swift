@@ -22,11 +22,10 @@ final class ModelRunner: @unchecked Sendable {
 
     private var directory: URL
     private var launches = 0
-    /// Whether a store may still be removed at once: the first one of each launch beside another process. A cache that
-    /// becomes the owner after another one, and finds a guest already there, cannot know what the owner before it
-    /// removed, and removes everything once. (In a new directory that has been seen about once in 4,000 scripts, and is
-    /// not explained yet. It is a miss.)
-    private var mayForgetAStore: Bool
+    /// Whether a store may still be removed at once: the first one of each later launch beside another process. A cache
+    /// that becomes the owner after another one, and finds a guest already there, cannot know what the owner before it
+    /// removed, and removes everything once.
+    private var mayForgetAStore = false
     private var cache: DiskURLCache
     private var session: URLSession
     private var delegateSession: URLSession
@@ -37,7 +36,6 @@ final class ModelRunner: @unchecked Sendable {
     init(_ script: ModelScript, peer: ModelPeer?) throws {
         self.script = script
         self.peer = script.usesPeer ? peer : nil
-        mayForgetAStore = script.usesPeer
         let outstanding = outstanding
         let origin = ModelOrigin(model) { load in outstanding.settle(load) }
         self.origin = origin
