@@ -166,7 +166,6 @@ extension DiskURLCache.KeyPolicy {
     /// The decision about any request, plain ones included.
     func generalDecision(for request: DiskURLCache.Request, _ form: RequestKey.Form) -> KeyDecision {
         let credentials = request.headerFields["Authorization"]
-        let hostField = request.headerFields["Host"]?.lowercased()
         guard let parts = URLCanonicalizer.parts(of: request.url) else {
             let isHTTP = ["http://", "https://"].contains { request.url.prefix($0.count).lowercased() == $0 }
             return .none(isHTTP ? .unusualHost : .notHTTP)
@@ -196,6 +195,7 @@ extension DiskURLCache.KeyPolicy {
         if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
         text += userText(of: request, credentials, form)
         // RFC 9110 §7.1: the `Host` field may differ from the host of the URL.
+        let hostField = request.headerFields["Host"].map { parts.canonical(hostField: $0) }
         let otherHost = hostField.flatMap { $0[...] == parts.authority ? nil : $0 }
         if let host = otherHost ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
         return .key(RequestKey(text: text + form.text, uri: uri, isForHead: method == "HEAD"))

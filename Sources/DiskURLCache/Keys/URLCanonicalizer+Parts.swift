@@ -123,3 +123,15 @@ extension URLCanonicalizer {
         }
     }
 }
+
+extension URLCanonicalizer.Parts {
+    /// The canonical form of the `Host` field of a request for this URL, as of a URL's host and port: the port that the
+    /// scheme implies makes no difference. A text that is no host stays as it is, in lower case.
+    func canonical(hostField text: String) -> String {
+        let text = text.lowercased()
+        let mayBeHost = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"%/?#@\\".utf8.contains($0) }
+        let scheme = origin.prefix { $0 != ":" }
+        guard mayBeHost, let parts = URLCanonicalizer.parts(of: "\(scheme)://\(text)/") else { return text }
+        return parts.authority + (parts.hasTrailingDot ? "." : "")
+    }
+}

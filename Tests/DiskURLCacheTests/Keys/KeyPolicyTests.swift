@@ -261,6 +261,23 @@ import Testing
         }
     }
 
+    /// The port that the scheme implies, and the letters' case, are the same host, in the field as in the URL.
+    @Test(arguments: [
+        ("http://example.com/a", "example.com:80", true), ("http://example.com:80/a", "Example.com", true),
+        ("https://example.com/a", "example.com:443", true), ("http://[::1]/a", "[0:0::1]:80", true),
+        ("http://example.com/a", "example.com:", true), ("https://example.com/a", "example.com:80", false),
+        ("http://example.com:8080/a", "example.com", false), ("http://example.com/a", "example.com.", false),
+        ("http://example.com/a", "user@example.com", false), ("http://example.com/a", "example.com/b", false),
+    ])
+    func theHostFieldIsComparedAsAHostOfAURL(url: String, host: String, isTheURLs: Bool) throws {
+        func key(_ host: String?) throws -> RequestKey {
+            var request = request(url)
+            request.setValue(host, forHTTPHeaderField: "Host")
+            return try #require(DiskURLCache.KeyPolicy.standard.key(for: request))
+        }
+        #expect(try (key(host) == key(nil)) == isTheURLs)
+    }
+
     /// Names on disk must stay the same from version to version.
     @Test func namesAreStable() throws {
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: request("http://example.com/a?b=1"))).diskKey
