@@ -149,9 +149,8 @@ public final class CachingHTTPClient: Sendable {
         } catch let error as URLError where error.code == .timedOut {
             throw HTTPClientError.deadlineExceeded
         } catch let error as URLError where error.code == .httpTooManyRedirects {
-            throw HTTPClientError.redirectLimitReached
+            throw upstream.tooManyRedirects
         }
-        if upstream.isCycle { throw HTTPClientError.redirectCycleDetected }
         if let logger, logger.logLevel <= .debug {
             let report = stream.report
             logger.debug("\(report.outcome)", metadata: ["cache-status": "\(report.cacheStatus)"])

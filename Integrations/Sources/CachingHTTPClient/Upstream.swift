@@ -18,8 +18,6 @@ final class Upstream: DiskURLCache.Transport {
         var history: [HTTPClientRequestResponse] = []
         /// The URL of the last hop.
         var url: String
-        /// Whether a redirect led to a request that was sent before.
-        var isCycle = false
     }
 
     private let client: HTTPClient
@@ -79,19 +77,19 @@ final class Upstream: DiskURLCache.Transport {
         guard !next.streamsBody else { return nil }
         let hop = HTTPClientRequestResponse(
             request: self.request(for: request.url), responseHead: HTTPResponseHead(head, version: .http1_1))
-        let isCycle = state.withLockedValue { state in
+        state.withLockedValue { state in
             state.history.append(hop)
-            // A redirect that changes the method, after a POST, may lead to the same URL once.
-            state.isCycle =
-                next.method == original.method.rawValue && state.history.contains { $0.request.url == next.url }
-            if !state.isCycle { state.url = next.url }
-            return state.isCycle
+            state.url = next.url
         }
-        return isCycle ? nil : next
+        return next
     }
 
-    /// Whether the answer is a redirect that was not followed since it leads back to an earlier request.
-    var isCycle: Bool { state.withLockedValue { $0.isCycle } }
+    /// The error of `HTTPClient` for more redirects than are followed. How many that is, and what is done about a
+    /// redirect that leads back, the cache decides.
+    var tooManyRedirects: HTTPClientError {
+        let urls = state.withLockedValue { $0.history.map(\.request.url) }
+        return Set(urls).count < urls.count ? .redirectCycleDetected : .redirectLimitReached
+    }
 
     private func request(for url: String) -> HTTPClientRequest {
         var request = original

@@ -46,9 +46,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         /// Removals that have not reached the server yet, in order.
         var delayed: [(number: Int, removal: Removal)] = []
         var lastNumber = 0
-        /// Variants, by name, whose last store may not have reached the server: the server may have an older entry, or
-        /// the store may still arrive.
-        var doubtful: [String: Set<String>] = [:]
+        var doubts = Doubts()
         var isFull = false
         var memory = Memory()
     }
@@ -68,7 +66,6 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     /// The limit of delayed removals. If there are more, everything is removed instead. The log keeps the same number.
     private static let mostDelayed = 512
-    private static let mostDoubtful = 1_024
     /// The limit of steps when entries are erased or checked one by one, in case a server never says that it is done.
     private static let mostSteps = 100_000
     /// The possible numbers of removals. A log never has more; any other number is not from a log.
@@ -142,12 +139,12 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     public func entries(named name: String) -> [DiskURLCache.Entry] {
         let name = hidden(name)
-        let doubtful = state.withLockedValue { $0.doubtful[name] }
+        let doubts = state.withLockedValue { $0.doubts.about(name) }
         let commands =
-            (doubtful ?? []).flatMap { self.commands(removing: $0, of: name) }
+            (doubts ?? [:]).keys.flatMap { self.commands(removing: $0, of: name) }
             + [RESPCommand(.lookup, keys: [log, key(of: name)], root, name)]
         guard let reply = ask(commands)?.last else { return [] }
-        if doubtful != nil { state.withLockedValue { $0.doubtful[name] = nil } }
+        if let doubts { state.withLockedValue { $0.doubts.settle(doubts, about: name) } }
         let found = reply.list ?? []
         return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
             guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else { return nil }
@@ -187,14 +184,13 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         guard var position = position() else { return doubt(entry, of: name) }
         // A round fails if another process removed a different entry meanwhile.
         for _ in 0..<4 {
-            let doubtful = state.withLockedValue { $0.doubtful[name] }
-            if let doubtful {
+            if let doubts = state.withLockedValue({ $0.doubts.about(name) }) {
                 // This also keeps an earlier store that is still on its way from arriving after this one, since it
                 // names an older position in the log.
-                guard ask(doubtful.flatMap { commands(removing: $0, of: name) }) != nil else {
+                guard ask(doubts.keys.flatMap { commands(removing: $0, of: name) }) != nil else {
                     return doubt(entry, of: name)
                 }
-                state.withLockedValue { $0.doubtful[name] = nil }
+                state.withLockedValue { $0.doubts.settle(doubts, about: name) }
             }
             guard let reply = ask([command(storing: entry, record, named: name, at: position)])?.first else {
                 return doubt(entry, of: name)
@@ -246,10 +242,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     /// It is not known whether the store succeeded. The entry is removed before the name is looked up again.
     private func doubt(_ entry: DiskURLCache.Entry, of name: String) {
-        state.withLockedValue { state in
-            if state.doubtful.count >= Self.mostDoubtful, state.doubtful[name] == nil { _ = state.doubtful.popFirst() }
-            state.doubtful[name, default: []].insert(entry.variant)
-        }
+        state.withLockedValue { $0.doubts.add(entry.variant, of: name) }
     }
 
     private func reportFull() {

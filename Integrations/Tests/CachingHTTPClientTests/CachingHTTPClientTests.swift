@@ -409,6 +409,24 @@ import Testing
         try await alone.shutdown()
     }
 
+    /// A stored redirect of a page that has come back is not believed twice.
+    @Test func aPageThatMovedAndMovedBackIsFound() async throws {
+        let hasMovedBack = NIOLockedValueBox(false)
+        let origin = try await Origin { request, answer in
+            let isThere = request.path == (hasMovedBack.withLockedValue { $0 } ? "/a" : "/b")
+            if isThere { return try await answer.whole(.ok, ["Cache-Control": "no-store"], "page") }
+            let other = request.path == "/a" ? "/b" : "/a"
+            try await answer.whole(.movedPermanently, ["Location": other, "Cache-Control": "max-age=31536000"])
+        }
+        try await withClient { client in
+            for _ in 0..<3 {
+                let text = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+                #expect(text == "page")
+                hasMovedBack.withLockedValue { $0 = true }
+            }
+        }
+    }
+
     /// A form that was sent leads back to its own page.
     @Test func aRedirectAfterPostMayLeadBack() async throws {
         let origin = try await Origin { request, answer in
