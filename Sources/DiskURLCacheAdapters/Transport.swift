@@ -44,10 +44,12 @@ extension DiskURLCache {
         private let state = Mutex(State())
         let request: Request
         private let receiver: any FetchReceiver
+        private let token: FetchToken
 
-        init(_ receiver: any FetchReceiver, of request: Request) {
+        init(_ receiver: any FetchReceiver, of request: Request, _ token: FetchToken) {
             self.receiver = receiver
             self.request = request
+            self.token = token
         }
 
         /// Receives the head, once. Interim responses (1xx) may come before it. With an invalid status the request
@@ -67,14 +69,14 @@ extension DiskURLCache {
                 defer { state.hasHead = state.hasHead || head.status >= 200 }
                 return !state.hasEnded && !state.hasHead
             }
-            if isWanted { receiver.fetchReceived(head) }
+            if isWanted { receiver.fetchReceived(head, of: token) }
         }
 
         /// Receives a piece of the body, of any length. Returns when the next piece may come, so that a slow reader
         /// slows the transfer down. Pieces before the head or after the end are dropped.
         public func receive(_ data: Data) async {
             guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
-            receiver.fetchReceived(data)
+            receiver.fetchReceived(data, of: token)
             guard state.withLock({ $0.isPaused }) else { return }
             await withCheckedContinuation { continuation in
                 let waits = state.withLock { state in
@@ -92,7 +94,7 @@ extension DiskURLCache {
             }
             guard isEnd else { return }
             cancel()
-            receiver.fetchEnded(error)
+            receiver.fetchEnded(error, of: token)
         }
 
         fileprivate func cancel() {
@@ -138,7 +140,7 @@ struct OpenTransport: LoadTransport {
     let keyVariant: String?
 
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-        let exchange = DiskURLCache.Receiver(receiver, of: request)
+        let exchange = DiskURLCache.Receiver(receiver, of: request, token)
         if token.didStart(cancel: exchange.cancel, setPaused: exchange.setPaused) { exchange.start(transport) }
     }
 }

@@ -20,7 +20,7 @@ package final class LoadTable: Sendable {
 
     private struct State {
         /// The loads that wait for each fetch.
-        var fetches: [FetchIdentity: Waiters] = [:]
+        var fetches: [FetchIdentity: Waiters<ObjectIdentifier>] = [:]
         /// Keys whose loads do not wait for each other, with the time until which that holds.
         var unshared: [RequestKey: Date] = [:]
         var refreshing: Set<RequestKey> = []
@@ -29,21 +29,22 @@ package final class LoadTable: Sendable {
         var distrusted: [RequestKey: Date] = [:]
     }
 
-    /// The loads that wait for a fetch: each joins and leaves in constant time.
-    private struct Waiters {
-        private var wakes: [ObjectIdentifier: (place: Int, wake: Wake)] = [:]
+    /// The loads that wait for a fetch: each joins and leaves in constant time. A class, so that the list is never
+    /// copied, however many wait. Used only under the table's lock.
+    final class Waiters<Load: Hashable> {
+        private var wakes: [Load: (place: Int, wake: Wake)] = [:]
         private var joined = 0
 
         var count: Int { wakes.count }
         /// In the order in which they joined.
         var inOrder: [Wake] { wakes.values.sorted { $0.place < $1.place }.map(\.wake) }
 
-        mutating func add(_ load: ObjectIdentifier, _ wake: @escaping Wake) {
+        func add(_ load: Load, _ wake: @escaping Wake) {
             joined += 1
             wakes[load] = (joined, wake)
         }
 
-        mutating func remove(_ load: ObjectIdentifier) -> Bool { wakes.removeValue(forKey: load) != nil }
+        func remove(_ load: Load) -> Bool { wakes.removeValue(forKey: load) != nil }
     }
 
     private let state = Mutex(State())

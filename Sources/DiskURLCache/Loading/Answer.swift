@@ -17,7 +17,10 @@ extension DiskURLCache {
         private let cacheName: String?
 
         init(data: Data, response: HTTPURLResponse, load: LoadReport, cacheName: String?) {
-            (self.data, self.response, self.load, self.cacheName) = (data, response, load, cacheName)
+            self.data = data
+            self.response = response
+            self.load = load
+            self.cacheName = cacheName
         }
     }
 }

@@ -4,6 +4,7 @@ import Foundation
 // How the bytes of a body leave the memory, in batches and by one thread at a time; and the body when it is whole.
 
 extension ArrivingBody {
+    /// Whether there is so much in memory that some of it is written to a file.
     func hasTooMuch(_ state: State) -> Bool {
         guard state.mayUseFile else { return false }
         let isLarge = state.file != nil || state.isForStore && length > Self.memoryLimit
@@ -31,7 +32,7 @@ extension ArrivingBody {
         }
     }
 
-    /// What is written at once. Until `end(_:)` these pieces stay the first ones.
+    /// What is written at once. These are the first of `state.pieces` until `end(_:)` removes them there.
     private struct Batch {
         let pieces: [Data]
         var file: IncomingBody?

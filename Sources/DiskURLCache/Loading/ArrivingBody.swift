@@ -41,15 +41,16 @@ final class ArrivingBody: Sendable {
     /// Guarded by the lock around it.
     struct State {
         var storing: Storing
-        /// Of all pieces so far.
+        /// The bytes that have arrived so far.
         var count = 0
-        /// The end of the body, which is in no file yet.
+        /// What is in memory: the latest pieces, which no file has yet.
         var pieces: [Data] = []
         var bytesInMemory = 0
         /// How many of `pieces` the client has taken.
         var takenPieces = 0
-        /// Has the bytes before those in memory. If the body is for the store or for a client that takes it whole, all
-        /// of them.
+        /// The file for the bytes that came before those in memory. Of a body for the store, or for a client that
+        /// takes it whole, it has all of these; of any other body, those that the client had not taken when they were
+        /// written.
         var file: IncomingBody?
         /// The bytes of the file that a client that takes pieces has not taken.
         var unread = 0..<0
@@ -59,7 +60,7 @@ final class ArrivingBody: Sendable {
         var queue: DispatchQueue?
         /// Whether what is too much for memory goes to a file.
         var mayUseFile: Bool
-        /// A write was begun on `queue`, and has not found yet that nothing is left to write.
+        /// A thread writes on `queue`, or is about to. It goes on until nothing is left to write.
         var isWriting = false
         /// Nobody needs the body any more.
         var isAbandoned = false
@@ -243,7 +244,7 @@ final class ArrivingBody: Sendable {
         resumeIfCaughtUp(&state)
     }
 
-    /// Nobody needs what the client took, except the store and the thread that writes it.
+    /// Frees what the client has taken, unless the store needs it, or a thread is writing it.
     func dropWhatWasTaken(_ state: inout State) {
         guard case .pieces = reader, !state.isForStore, !state.isWriting else { return }
         // The next time that there is too much, a new file is made: this one has nothing more to give.

@@ -5,7 +5,7 @@ import Foundation
 struct CallQueue {
     /// A load has a few: its pieces wait in their body.
     private var calls: [LoadCall] = []
-    /// The client takes no calls meanwhile.
+    /// While true, there is no next call: the client's task is suspended.
     var isPaused = false
     /// No call is taken or added any more.
     private(set) var isClosed = false

@@ -19,7 +19,8 @@ final class DirectLoad: LoadClient {
         self.redirect = redirect
     }
 
-    /// Nil after a change, if the wanted part of the state was missing before.
+    /// Looks for a part of the state once. If it is missing, waits until the state has changed, and returns nil: the
+    /// caller looks again then.
     fileprivate func next<Part>(_ part: (inout State) throws -> Part?) async throws -> Part? {
         var found: Result<Part?, any Error>?
         await withCheckedContinuation { continuation in
@@ -48,6 +49,15 @@ final class DirectLoad: LoadClient {
     /// The reader gets the error at once: unread pieces are dropped.
     fileprivate func fail(_ error: any Error) {
         hear { state in
+            state.pieces.close()
+            state.end = .failure(error)
+        }
+    }
+
+    /// A piece cannot be read. No other piece follows, also if the load itself has ended well: the body would have a
+    /// gap.
+    fileprivate func failReading(_ error: any Error) {
+        state.withLock { state in
             state.pieces.close()
             state.end = .failure(error)
         }
@@ -154,7 +164,8 @@ package final class LoadReader: Sendable {
         case .read(let body)?:
             if let data = body.contents { return data }
             let error = URLError(.resourceUnavailable)
-            cancel(error)
+            load.failReading(error)
+            driver.cancel()
             throw error
         case .receive?, .stream?, .confirmStorage?, .finish?, .fail?, nil: return nil
         }

@@ -41,7 +41,7 @@ extension LoadDriver {
             // This load sends a second request, for example after a 304 that confirms no response. It must not wait for
             // itself.
             if case .leads = state.sharing { return true }
-            // Noted before the load is in the table, from which it may be woken at once.
+            // Noted first, since the load may be woken as soon as it is in the table.
             state.sharing = .waits(identity)
             return false
         }
@@ -74,7 +74,8 @@ extension LoadDriver {
         handle(.waitEnded(mayWaitAgain: mayWaitAgain), at: .files)
     }
 
-    /// For one thing at a time: a load that waits, or a refresh in the background.
+    /// A load has one deadline at a time: for its wait for another load, or, if it is a refresh in the background, for
+    /// its end. A new one replaces the last.
     private func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
         // A transport may be told to stop, which must not delay the thread of all timeouts.
         let next = Timeouts.shared.after(seconds) { CacheCore.lookupQueue.async(execute: call) }

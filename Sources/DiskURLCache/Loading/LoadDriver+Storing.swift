@@ -13,7 +13,7 @@ extension LoadDriver {
         let body: ArrivingBody
         var streams = true
         switch plan {
-        // Delivered already when a digest could be compared.
+        // All of it is delivered before a digest could be compared.
         case .stream: body = ArrivingBody(for: nil, reader: pieces, pausable: pausable, of: hop, in: cache)
         case .gather:
             streams = false
@@ -87,16 +87,13 @@ extension LoadDriver {
             // The client may still get it.
             return
         }
-        var draft = EntryDraft(storing.response, .memory(storing.edited.data ?? Data()), storing.edited, for: hop)
-        if storing.edited.data == nil {
-            switch body?.content {
-            case .success(let whole)?:
-                draft.body = whole.body
-                draft.file = whole.file
-            case .failure(let reason)?: return refuseBody(reason)
-            // The load was cancelled since its answer ended, and its end has discarded the body.
-            case nil: return
-            }
+        var draft: EntryDraft
+        switch content(of: storing, body) {
+        case .success(let whole)?:
+            draft = EntryDraft(storing.response, whole.body, storing.edited, for: hop)
+            draft.file = whole.file
+        case .failure(let reason)?: return refuseBody(reason)
+        case nil: return
         }
         draft.heldBecause = storing.heldBecause
         note(cache.insert(draft, for: hop, ticket: ticket))
@@ -104,6 +101,15 @@ extension LoadDriver {
         for variant in storing.replacing where variant.metadata.varyKey != storing.response.vary {
             remove(variant, of: key, by: ticket)
         }
+    }
+
+    /// The body to store: the one that the app made, or that was joined of two parts, or else the one that arrived. Nil
+    /// if the load was cancelled since its answer ended: its end has discarded the body.
+    private func content(
+        of storing: LoadMachine.Storing, _ arrived: ArrivingBody?
+    ) -> Result<ArrivingBody.Whole, DiskURLCache.Reason>? {
+        if let data = storing.edited.data { return .success(ArrivingBody.Whole(body: .memory(data))) }
+        return arrived?.content
     }
 
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that
@@ -118,7 +124,7 @@ extension LoadDriver {
         cache.store.lookup(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
     }
 
-    /// With it, removes the changes that an older answer made to the response since it was found.
+    /// Removes the response, also if an older answer has changed it since it was found.
     private func remove(_ variant: StoredVariant, of key: RequestKey, by ticket: StoreTicket?) {
         let response = variant.metadata.http
         cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
@@ -172,5 +178,18 @@ extension LoadDriver {
         return .make(
             head: .http(response), url: nil, requestedURL: url, data: Data(), later: read, userInfo: nil,
             storagePolicy: .allowed)
+    }
+}
+
+extension LoadMachine.Action {
+    /// Whether it reads or writes files, if the cache has a disk layer.
+    var usesFiles: Bool {
+        switch self {
+        case .store, .change, .readBody, .forget, .deliverGathered, .confirmStorage: true
+        case .lookUp, .fetch, .cancelFetch, .release, .distrustValidators, .beginBody, .keep, .deliverNetworkHead,
+            .deliverStoredHead, .deliverReusedHead, .deliverBody, .finish, .fail, .invalidate, .redirect,
+            .refreshInBackground:
+            false
+        }
     }
 }

@@ -13,7 +13,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     struct State {
         var machine: LoadMachine
         var networkHead: DeliveredHead?
-        /// The request on the network. The answer to a cancelled one is ignored.
+        /// The request on the network. Calls about any other one, such as one that was cancelled, are ignored.
         var fetch: FetchToken?
         /// Of the key, taken before the request was sent: a response that was removed since is not stored.
         var ticket: StoreTicket?
@@ -75,7 +75,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         _ = end(URLError(.cancelled), wasCancelled: true)
     }
 
-    /// Whether the head waits for the rest of a body: the network has sent its head.
+    /// Whether the client gets its head only after the rest of a body, which the network has begun to send.
     var isCompleting: Bool { state.withLock { $0.machine.isCompleting } }
 
     /// Called for a client that waited too long for a head: the network counts as failed. False if this does not end
@@ -96,18 +96,19 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     // MARK: From the network
 
-    func fetchUsedCredentials() {
-        state.withLock { $0.usedCredentials = true }
+    func fetchUsedCredentials(_ token: FetchToken) {
+        state.withLock { if $0.fetch === token { $0.usedCredentials = true } }
     }
 
-    func fetchReceived(_ head: DeliveredHead) {
+    func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
         // Calls the app's rules, so not under the lock.
         let options = options(for: head.fields)
         let now = cache.now
         if client == nil, head.status >= 200 { limitRefresh(to: 10) }
         let actions: [LoadMachine.Action] = state.withLock { state in
-            guard state.fetch != nil else { return [] }
-            state.networkHead = head
+            guard state.fetch === token else { return [] }
+            // A later head is of a part of a multipart answer.
+            if state.machine.awaitsHead { state.networkHead = head }
             state.machine.report.respondedAt = now
             cache.noteAnswer(status: head.status, to: state.hop, state.ticket)
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
@@ -116,20 +117,21 @@ final class LoadDriver: FetchReceiver, Sendable {
         perform(actions[...], at: .network)
     }
 
-    func fetchReceived(_ data: Data) {
-        perform(state.withLock { $0.fetch == nil ? [] : $0.machine.handle(.data(data))[...] }, at: .network)
+    func fetchReceived(_ data: Data, of token: FetchToken) {
+        perform(state.withLock { $0.fetch === token ? $0.machine.handle(.data(data))[...] : [] }, at: .network)
     }
 
-    func fetchEnded(_ error: Swift.Error?) {
+    func fetchEnded(_ error: Swift.Error?, of token: FetchToken) {
         let now = cache.now
-        let actions: [LoadMachine.Action] = state.withLock { state in
-            guard state.fetch != nil else { return [] }
-            // The token's controls hold the sender of the request, which holds this load.
+        token.end()
+        let actions: [LoadMachine.Action]? = state.withLock { state in
+            guard state.fetch === token else { return nil }
             state.fetch = nil
             if let error { cache.noteFailure(error, of: state.hop, state.ticket) }
             state.body?.complete()
             return state.machine.handle(.ended(error, now: now))
         }
+        guard let actions else { return }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
         perform(actions[...], at: .network)
@@ -209,7 +211,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         if place == .client { client?.perform(calls) } else { client?.send(calls) }
     }
 
-    /// Does what may send a request.
+    /// Does work that may send a request, which cannot be done on the client's queue.
     private func leaveClientQueue(_ place: Place, _ work: @escaping @Sendable () -> Void) {
         if place == .client { CacheCore.lookupQueue.async(execute: work) } else { work() }
     }
@@ -333,18 +335,5 @@ final class LoadDriver: FetchReceiver, Sendable {
         var fields = head.fields
         cacheStatus.append(to: &fields)
         return DeliveredHead(head, fields: fields)
-    }
-}
-
-extension LoadMachine.Action {
-    /// Whether it reads or writes files, if the cache has a disk layer.
-    fileprivate var usesFiles: Bool {
-        switch self {
-        case .store, .change, .readBody, .forget, .deliverGathered, .confirmStorage: true
-        case .lookUp, .fetch, .cancelFetch, .release, .distrustValidators, .beginBody, .keep, .deliverNetworkHead,
-            .deliverStoredHead, .deliverReusedHead, .deliverBody, .finish, .fail, .invalidate, .redirect,
-            .refreshInBackground:
-            false
-        }
     }
 }

@@ -32,7 +32,7 @@ extension LoadMachine {
         }
     }
 
-    /// The last request failed, and the URL is not to be asked again yet: what would answer if it failed again.
+    /// The last request failed, and the URL is not to be asked again yet. Answers as if the request had failed again.
     private mutating func repeatFailure(now: Date) -> [Action] {
         guard let failure = recentFailure else { return [] }
         recentFailure = nil

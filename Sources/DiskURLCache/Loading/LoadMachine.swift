@@ -117,7 +117,7 @@ struct LoadMachine {
         case remove(StoredVariant)
     }
 
-    /// Indirect: most of a load's steps are far from its largest payload.
+    /// Indirect, since only few of its cases are large.
     indirect enum State {
         case lookingUp
         case reading(Reuse)
@@ -185,7 +185,8 @@ struct LoadMachine {
     /// - Parameter time: of the load's beginning.
     init(_ request: ResolvedRequest, streams: Bool, confirmsStorage: Bool, at time: Date) {
         hop = request
-        (self.streams, self.confirmsStorage) = (streams, confirmsStorage)
+        self.streams = streams
+        self.confirmsStorage = confirmsStorage
         report = LoadReport(of: request.request, at: time)
     }
 
@@ -195,6 +196,8 @@ struct LoadMachine {
     var policy: ReusePolicy { report.request.policy }
     var hasEnded: Bool { if case .ended = state { true } else { false } }
     var isFetching: Bool { if case .fetching = state { true } else { false } }
+    /// A request was sent, and its final head has not arrived.
+    var awaitsHead: Bool { if case .fetching(let fetch) = state { fetch.answer == nil } else { false } }
 
     var isReading: Bool {
         switch state {

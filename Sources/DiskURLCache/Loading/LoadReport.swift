@@ -64,14 +64,19 @@ struct LoadReport: Sendable {
         _ outcome: Outcome, status: Int = 0, reuse: Reuse? = nil, age: Int64? = nil, forwardStatus: Int? = nil,
         waited: DiskURLCache.Reason? = nil, storage: Storage? = nil
     ) {
-        (self.outcome, self.status, self.reuse, self.forwardStatus) = (outcome, status, reuse, forwardStatus)
+        self.outcome = outcome
+        self.status = status
+        self.reuse = reuse
+        self.forwardStatus = forwardStatus
         ageOnArrival = age
-        (collapsedInto, self.storage) = (waited, storage)
+        collapsedInto = waited
+        self.storage = storage
     }
 
     /// Notes the end of the load, counts it, and sends the event to listeners.
     mutating func end(at time: Date, error: (any Swift.Error)? = nil, in cache: CacheCore) {
-        (endedAt, self.error) = (time, error)
+        endedAt = time
+        self.error = error
         cache.hub.count(self)
         if cache.hub.hasListeners { cache.hub.emit(.load(publicReport(cacheName: cache.cacheStatusName))) }
     }

@@ -6,7 +6,7 @@ import Foundation
 package protocol LoadTransport: Sendable {
     /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in
     /// order, then one end. Redirects are not followed: each is a head like any other. After the token is cancelled,
-    /// calls may stop.
+    /// calls may stop; those that still come are ignored.
     ///
     /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused says how by
     /// ``FetchToken/didStart(cancel:setPaused:)``, before the first call of the receiver.
@@ -42,20 +42,23 @@ extension LoadTransport {
     package var sharesItsQueue: Bool { false }
 }
 
-/// Receives the answer to a request that was sent.
+/// Receives the answers to the requests that it had sent. Each call names its request: a load may have cancelled that
+/// one, and sent another request, while the call was on its way.
 package protocol FetchReceiver: AnyObject, Sendable {
     /// Called before the head if the answer depends on credentials that are no part of the request. It must not be
     /// stored, since its key does not tell which user it is for.
-    func fetchUsedCredentials()
-    func fetchReceived(_ head: DeliveredHead)
-    func fetchReceived(_ data: Data)
+    func fetchUsedCredentials(_ token: FetchToken)
+    func fetchReceived(_ head: DeliveredHead, of token: FetchToken)
+    func fetchReceived(_ data: Data, of token: FetchToken)
     /// - Parameter error: nil when the answer is complete.
-    func fetchEnded(_ error: (any Error)?)
+    func fetchEnded(_ error: (any Error)?, of token: FetchToken)
 }
 
 extension FetchReceiver {
-    package func fetchUsedCredentials() {}
-    package func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
+    package func fetchUsedCredentials(_ token: FetchToken) {}
+    package func fetchReceived(_ response: URLResponse, of token: FetchToken) {
+        fetchReceived(DeliveredHead(response), of: token)
+    }
 }
 
 /// A request that is sent, or about to be, and the means to stop it. Cancelling it twice, or after the end, does
@@ -92,7 +95,8 @@ package final class FetchToken: Sendable {
     ) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
-            (state.cancel, state.setPaused) = (cancel, setPaused)
+            state.cancel = cancel
+            state.setPaused = setPaused
             if state.isPaused { setPaused?(true) }
             return true
         }
@@ -101,10 +105,21 @@ package final class FetchToken: Sendable {
     /// After this, the transport need not call the receiver any more.
     func cancel() {
         let cancel = state.withLock { state in
-            defer { (state.isCancelled, state.cancel, state.setPaused) = (true, nil, nil) }
-            return state.cancel
+            let cancel = state.cancel
+            state.isCancelled = true
+            state.cancel = nil
+            state.setPaused = nil
+            return cancel
         }
         cancel?()
+    }
+
+    /// The answer has ended. What stops the request holds its sender, and is released.
+    func end() {
+        state.withLock { state in
+            state.cancel = nil
+            state.setPaused = nil
+        }
     }
 
     /// The transport is told under the lock: a pause that reached it after its resumption would stop the transfer for

@@ -16,16 +16,16 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     let task: URLSessionTask
     private let session: URLSession
     private let queue: any ClientQueue
-    /// The first one that has a method decides.
+    /// Asked in this order: the first one that has the method decides.
     private let delegates: [any URLSessionTaskDelegate]
-    /// Gets each piece of a body, too: a delegate that the client itself does not give them to. Called on the session's
-    /// delegate queue.
+    /// Gives each piece of a body to a delegate, too, that does not get the pieces from the client. Called on the
+    /// session's delegate queue.
     private let passesPiece: (@Sendable (Data) -> Void)?
     /// A piece of a body in a file is being read.
     private var isReading = false
-    /// Bytes that were passed on and that the delegate has perhaps not received: its queue takes any number.
+    /// Bytes that were put into the delegate's queue, and may still wait there: that queue has no limit of its own.
     private var bytesWithDelegate = 0
-    /// Those of them for which no operation in the delegate's queue will report that it received them.
+    /// The part of `bytesWithDelegate` behind which no report was put into the delegate's queue yet.
     private var unreportedBytes = 0
     private let calls = Mutex(CallQueue())
     /// The client knows that the task has ended. Not so after a 401: Foundation may ask for credentials then, and a

@@ -26,7 +26,8 @@ final class NetworkSessions: Sendable {
         guard !token.isCancelled else { return }
         let inner = inner(for: outer)
         let task = inner.session.dataTask(with: request)
-        inner.delegate.add(receiver, for: task, outer: outer, outerTask)
+        let exchange = NetworkDelegate.Exchange(receiver: receiver, token: token, session: outer, task: outerTask)
+        inner.delegate.add(exchange, for: task)
         let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
             delegate.remove(task)
             // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
@@ -84,6 +85,7 @@ final class NetworkSessions: Sendable {
 final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     struct Exchange {
         let receiver: any FetchReceiver
+        let token: FetchToken
         /// The outer session and task of the load: their delegates decide about challenges.
         let session: URLSession
         let task: URLSessionTask?
@@ -95,10 +97,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     /// credentials are given here.
     private let hostsWithCredentials = Mutex<Set<String>>([])
 
-    func add(
-        _ receiver: any FetchReceiver, for task: URLSessionTask, outer session: URLSession, _ outerTask: URLSessionTask?
-    ) {
-        let exchange = Exchange(receiver: receiver, session: session, task: outerTask)
+    func add(_ exchange: Exchange, for task: URLSessionTask) {
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
     }
 
@@ -114,25 +113,29 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     func end(_ task: URLSessionTask, _ error: (any Error)?) {
         guard let exchange = exchanges.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
         // Foundation on Linux reports a redirect without a Location to no delegate, but the task has it.
-        if error == nil, !exchange.hasHead, let response = task.response { exchange.receiver.fetchReceived(response) }
-        exchange.receiver.fetchEnded(error)
+        if error == nil, !exchange.hasHead, let response = task.response {
+            exchange.receiver.fetchReceived(response, of: exchange.token)
+        }
+        exchange.receiver.fetchEnded(error, of: exchange.token)
     }
 
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
-        let receiver = exchanges.withLock { exchanges in
+        let exchange = exchanges.withLock { exchanges in
             exchanges[dataTask.taskIdentifier]?.hasHead = true
-            return exchanges[dataTask.taskIdentifier]?.receiver
+            return exchanges[dataTask.taskIdentifier]
         }
-        if usedCredentials(for: response.url) { receiver?.fetchUsedCredentials() }
-        receiver?.fetchReceived(response)
+        if let exchange {
+            if usedCredentials(for: response.url) { exchange.receiver.fetchUsedCredentials(exchange.token) }
+            exchange.receiver.fetchReceived(response, of: exchange.token)
+        }
         completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        exchanges.withLock { $0[dataTask.taskIdentifier]?.receiver }?.fetchReceived(data)
+        if let exchange = exchange(of: dataTask) { exchange.receiver.fetchReceived(data, of: exchange.token) }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: Swift.Error?) {

@@ -491,6 +491,21 @@ import Testing
         next.close()
     }
 
+    /// The rest would be taken for the body's next part by a reader that tries again.
+    @Test func aStreamWithAPieceThatCannotBeReadHasNoFurtherPiece() async throws {
+        let cache = cache()
+        await store(in: cache)
+        let reader = LoadReader(Responses.request(url), from: cache, over: network, acceptsPieces: true)
+        var data = try #require(await reader.next())
+        files.rule = { $0.isRecord && $0.operation == .read ? .error(EIO) : nil }
+        await #expect(throws: URLError.self) {
+            while let piece = try await reader.next() { data += piece }
+        }
+        files.rule = { _ in nil }
+        await #expect(throws: URLError.self) { try await reader.next() }
+        #expect(data == Self.body.prefix(data.count) && data.count < Self.length)
+    }
+
     @Test func theSumOfPiecesIsThatOfTheWhole() {
         for length in [0, 1, 63, 64, 65, 1_000, 4_096] {
             let data = testBody(length, length: length)

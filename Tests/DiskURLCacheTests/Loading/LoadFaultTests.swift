@@ -56,6 +56,50 @@ import Testing
         withExtendedLifetime(first) {}
     }
 
+    /// A transport may still report about a request that the load has cancelled and sent anew: without a condition,
+    /// since the 304 fits nothing that is stored.
+    @Test(arguments: ["head", "piece", "end", "error", "credentials"])
+    func whatComesOfACancelledRequestIsNotTakenForTheNextOnes(what: String) async throws {
+        try await fill(["Cache-Control": "max-age=0", "ETag": "\"1\""])
+        let network = exchanges.network()
+        let reader = LoadReader(request, from: cache, over: network)
+        let first = await exchanges.next(1)
+        first.head(304, ["ETag": "\"other\""])
+        let second = await exchanges.next(2)
+        switch what {
+        case "head": first.head(203, ["Cache-Control": "max-age=60"])
+        case "piece": break
+        case "end": first.end()
+        case "credentials": first.receiver.fetchUsedCredentials(first.token)
+        default: first.end(URLError(.networkConnectionLost))
+        }
+        second.head(200, ["Cache-Control": "max-age=60"])
+        second.piece("n")
+        if what == "piece" { first.piece("old") }
+        second.piece("ew")
+        second.end()
+        let answer = try await reader.answer()
+        #expect(answer.response.statusCode == 200 && answer.data == Data("new".utf8) && answer.report.isStored == true)
+        let stored = try #require(cache.cachedResponse(for: request))
+        #expect(stored.data == Data("new".utf8) && (stored.response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    /// Foundation reports the head of each part of a multipart answer. The answer's own head is the first one.
+    @Test(arguments: [true, false]) func theHeadOfALaterPartIsNotTheAnswers(inPieces: Bool) async throws {
+        let reader = LoadReader(request, from: cache, over: exchanges.network(), acceptsPieces: inPieces)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=60", "X-Part": "none"])
+        exchange.piece("a")
+        exchange.head(200, ["X-Part": "second"])
+        exchange.piece("b")
+        exchange.end()
+        let head = try await inPieces ? reader.head() : DeliveredHead(reader.answer().response)
+        #expect(head.fields["X-Part"] == "none")
+        await eventually("a stored response") { cache.contains(request) }
+        let stored = try #require(cache.cachedResponse(for: request)?.response as? HTTPURLResponse)
+        #expect(stored.value(forHTTPHeaderField: "X-Part") == "none")
+    }
+
     /// The load's own time ends at the same moment as the request's, and before it where the disk was asked first.
     @Test(arguments: [DiskURLCache.Layer.memory, .disk]) func aStoredAnswerStandsInForATransportThatHangs(
         layer: DiskURLCache.Layer

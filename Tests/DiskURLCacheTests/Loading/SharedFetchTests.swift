@@ -125,6 +125,28 @@ import Testing
         #expect(join(after: 1) == .leads)
     }
 
+    /// Each load joins and leaves without a look at the others, however many wait for one slow answer.
+    @Test func eightThousandLoadsThatWaitCostWhatEachCosts() {
+        struct Load: Hashable {
+            static let comparisons = Mutex(0)
+            let number: Int
+            static func == (left: Load, right: Load) -> Bool {
+                comparisons.withLock { $0 += 1 }
+                return left.number == right.number
+            }
+            func hash(into hasher: inout Hasher) { hasher.combine(number) }
+        }
+        let waiters = LoadTable.Waiters<Load>()
+        let woken = Mutex<[Int]>([])
+        let count = 8_000
+        for number in 0..<count { waiters.add(Load(number: number)) { _ in woken.withLock { $0.append(number) } } }
+        for number in 0..<count / 2 { #expect(waiters.remove(Load(number: number * 2))) }
+        #expect(waiters.count == count / 2)
+        for wake in waiters.inOrder { wake(false) }
+        #expect(woken.withLock { $0 } == (0..<count / 2).map { $0 * 2 + 1 })
+        #expect(Load.comparisons.withLock { $0 } < 8 * count)
+    }
+
     /// A load waits for another one for half of the time that it has. How much that is the request says, or its
     /// transport.
     @Test(arguments: [true, false]) func aLoadThatWaitedLongEnoughAsksForItself(saidByTransport: Bool) async throws {

@@ -148,11 +148,11 @@ final class MemoryTransport: LoadTransport {
         let receiver: any FetchReceiver
 
         func head(_ status: Int, _ fields: HeaderFields = [:]) {
-            receiver.fetchReceived(URLResponse.http(url: url, status: status, fields: fields))
+            receiver.fetchReceived(URLResponse.http(url: url, status: status, fields: fields), of: token)
         }
         func piece(_ text: String) { piece(Data(text.utf8)) }
-        func piece(_ data: Data) { receiver.fetchReceived(data) }
-        func end(_ error: (any Error)? = nil) { receiver.fetchEnded(error) }
+        func piece(_ data: Data) { receiver.fetchReceived(data, of: token) }
+        func end(_ error: (any Error)? = nil) { receiver.fetchEnded(error, of: token) }
     }
 
     private struct State {

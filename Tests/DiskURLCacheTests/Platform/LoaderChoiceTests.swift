@@ -177,7 +177,7 @@ import Testing
     @Test func whatWasGivenToCredentialsIsNotStored() async throws {
         let cache = cache(.linux)
         let network = MemoryTransport { _, exchange in
-            exchange.receiver.fetchUsedCredentials()
+            exchange.receiver.fetchUsedCredentials(exchange.token)
             exchange.head(200, ["Cache-Control": "max-age=86400"])
             exchange.piece("secret")
             exchange.end()

@@ -43,6 +43,17 @@
             for cache in [writer, remover, directory.open()] { #expect(cache.foundLater() == left) }
         }
 
+        /// A store that comes after another cache's store of a later response is not counted as one.
+        @Test func aStoreThatALaterResponseOfAnotherCacheSupersedesIsNoStore() {
+            let (first, second) = (directory.open(), directory.open())
+            directory.clock.advance(by: 1)
+            second.put("later")
+            directory.clock.advance(by: -1)
+            first.put("earlier")
+            #expect(first.statistics.stores == 0 && second.statistics.stores == 1)
+            for cache in [first, second, directory.open()] { #expect(cache.foundLater() == "later") }
+        }
+
         /// Two stores, of which the second one has the slot that the remover knows.
         @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isRemoverGuest: Bool) {
             let (writer, remover) = writerAndRemover(isRemoverGuest: isRemoverGuest, storing: "public", tags: [])
