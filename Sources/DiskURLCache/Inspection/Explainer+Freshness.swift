@@ -40,7 +40,7 @@ extension Explainer {
         let validators = names.map { "\($0): \(response.fields[$0] ?? "")" }.joined(separator: ", ")
         say(
             validatorsTopic,
-            Revalidation.isValidatable(response, for: facts) && !names.isEmpty
+            isAskedConditionally && Revalidation.isValidatable(response, for: facts) && !names.isEmpty
                 ? "\(validators): once stale, the origin can confirm it with a 304."
                 : "It has no usable validator: once stale, the whole response is loaded again.", "RFC 9111 §4.3.1")
     }
@@ -98,13 +98,15 @@ extension Explainer {
         let isOldOnArrival = sayOldOnArrival(reuse, response, freshness)
         sayMisspelt(response)
         if !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared), freshness.lifetime > 0,
-            !isOldOnArrival, reuse.staleWhileRevalidate(options) == nil
+            !isOldOnArrival, response.status < 400, reuse.staleWhileRevalidate(options) == nil
         {
             say(
                 .advice, "With stale-while-revalidate=… it is used at once and refreshed in the background.",
                 "RFC 5861 §3")
         }
-        if response.entityTag == nil, response.lastModified == nil, (200...299).contains(response.status) {
+        if isAskedConditionally, response.entityTag == nil, response.lastModified == nil,
+            (200...299).contains(response.status)
+        {
             say(
                 .advice, "With an ETag or a Last-Modified, the origin could confirm it by a 304 without a body.",
                 "RFC 9110 §8.8")

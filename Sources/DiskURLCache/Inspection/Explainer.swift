@@ -63,6 +63,9 @@ package struct Explainer {
     private var decider: RequestDecider {
         RequestDecider(request: facts, candidates: candidates, policy: policy, options: options, now: now)
     }
+    /// Whether a stored response to such a request can be confirmed by a 304: the cache adds conditions to no other
+    /// method.
+    var isAskedConditionally: Bool { facts.isRetrieval || facts.method == "HEAD" }
     /// The most recent response that `Vary` selects for this request.
     var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
@@ -163,6 +166,9 @@ package struct Explainer {
                 .key, "The body of a QUERY and the type, coding and language of the body are part of the key.",
                 "RFC 10008 §2.7")
         }
+        if !["GET", "HEAD", "QUERY"].contains(facts.method) {
+            say(.key, "A key policy gives a \(facts.method) a key, of which the method and the body are parts.")
+        }
         if let fragment = request.foundationURL?.fragment, !fragment.isEmpty {
             say(.key, "The fragment #\(fragment) is not part of the key: it is not sent to the origin.")
         }
@@ -247,7 +253,8 @@ package struct Explainer {
             return
         case .unsatisfiable(let reason):
             say(.decision, "Fails, since no request may be sent. Why one would be needed", because: reason)
-            if let advice = reason.advice { say(.advice, advice) }
+            // Settings for a network that is missing do not help a request that forbids the network itself.
+            if options.isOffline, let advice = reason.advice { say(.advice, advice) }
             return
         case .revalidate(let revalidation):
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")

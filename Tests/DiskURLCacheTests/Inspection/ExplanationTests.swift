@@ -32,6 +32,7 @@ struct ExplanationTests {
         directory = scratch.appending("cache")
         var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 10 << 20, directory: directory)
         settings.clock = clock.wallClock
+        settings.keyPolicies = ["body": .standard.includingBody(ofMethods: "POST")]
         settings.rules = [
             .init(for: .url("https://example.com/ruled"), lifetime: .always(50)),
             .init(for: .url("https://example.com/never"), storage: .never),
@@ -175,6 +176,36 @@ struct ExplanationTests {
                 #expect(advice.contains(words), "\(policy) \(fields)")
                 #expect(!advice.contains("stale-while") && !advice.contains("ETag") && !advice.contains("stale-if"))
             }
+        }
+    }
+
+    /// Advice about a missing network, a condition or a stale window is for those whom it helps.
+    @Test func adviceFitsTheRequestAndTheResponse() {
+        store("/a", ["Cache-Control": "max-age=1, must-revalidate", "ETag": "\"1\""])
+        clock.advance(by: 10)
+        let onlyStored = cache.explanation(for: Responses.request("/a", fields: ["Cache-Control": "only-if-cached"]))
+        #expect(onlyStored.outcome == .notAllowed(.mustRevalidate) && !text(onlyStored, .advice).contains("fallback"))
+        cache.isOffline = true
+        #expect(text(cache.explanation(for: Responses.request("/a")), .advice).contains("fallback: .anyStored"))
+        cache.isOffline = false
+
+        func advice(_ status: Int, _ fields: [String: String]) -> String {
+            let response = Responses.http(Responses.url("/b"), status: status, fields: fields)
+            return text(cache.explanation(for: Responses.request("/b"), response: response), .advice)
+        }
+        #expect(advice(404, [:]).contains("errorLifetime"))
+        #expect(advice(200, ["Cache-Control": "max-age=60"]).contains("stale-while-revalidate"))
+        #expect(!advice(404, ["Cache-Control": "max-age=60"]).contains("stale-while-revalidate"))
+
+        var post = Responses.request("/b")
+        post.httpMethod = "POST"
+        post.httpBody = Data("question".utf8)
+        post.cacheOptions = .init(keyPolicy: "body")
+        for fields in [["Cache-Control": "max-age=60"], ["Cache-Control": "max-age=60", "ETag": "\"1\""]] {
+            let response = Responses.http(Responses.url("/b"), fields: fields)
+            let explanation = cache.explanation(for: post, response: response)
+            #expect(text(explanation, .key).contains("the method and the body are parts"))
+            #expect(!explanation.description.contains("304"))
         }
     }
 
