@@ -73,6 +73,49 @@
             #expect(cache.foundLater("/a") == "new")
         }
 
+        /// A removal by tag reads the head of each record. While it does, responses are found and stored.
+        @Test func aRemovalThatReadsManyRecordsHoldsUpNobodyElse() async {
+            let (gate, hasBegun, isDone, isRemoved) = (Gate(), Flag(), Flag(), Flag())
+            let files = FaultyFileSystem()
+            defer { gate.open() }
+            let cache = directory.open(files)
+            for number in 0..<20 { cache.put("private", "/\(number)") }
+            cache.put("other", "/other", tags: [])
+            cache.flush()
+            cache.forgetMemory()
+            let remover = Mutex<pthread_t?>(nil)
+            files.rule = { call in
+                guard call.isRecord, call.operation == .read, remover.withLock({ $0 == pthread_self() }) else {
+                    return nil
+                }
+                hasBegun.set()
+                gate.wait()
+                return nil
+            }
+            DispatchQueue.global().async {
+                remover.withLock { $0 = pthread_self() }
+                cache.remove(.tag)
+                isRemoved.set()
+            }
+            await hasBegun.isSet()
+            DispatchQueue.global().async {
+                // Keys of each stripe.
+                for number in 0..<64 {
+                    cache.put("new", "/new-\(number)", tags: [])
+                    #expect(cache.found("/new-\(number)") == "new")
+                }
+                #expect(cache.found("/other") == "other")
+                isDone.set()
+            }
+            await isDone.isSet()
+            #expect(!isRemoved.value)
+            gate.open()
+            await isRemoved.isSet()
+            cache.forgetMemory()
+            for number in 0..<20 { #expect(cache.found("/\(number)") == nil) }
+            for number in 0..<64 { #expect(cache.found("/new-\(number)") == "new") }
+        }
+
         /// Whoever asks for nothing but whether it is there.
         @Test func whatAnotherCacheRemovedIsNotContained() async {
             let cache = directory.open()
