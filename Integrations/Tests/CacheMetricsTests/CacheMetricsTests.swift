@@ -135,6 +135,15 @@ import Testing
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
     }
 
+    /// Instead of to standard error.
+    @Test func aLoggerGetsWhatTheLibraryTellsDevelopers() throws {
+        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        settings.sendLog(to: Logger(label: "test") { [lines] _ in LineHandler(lines: lines) })
+        settings.rules = [.init(for: .host("not a host/"), storage: .never)]
+        let error = try #require(DiskURLCache(configuration: settings).openingError)
+        #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
+    }
+
     @Test func whatWasEvictedIsCounted() async throws {
         for number in 0..<30 { try await load("/\(number)", body: Data(count: 60_000)) }
         cache.flush()

@@ -9,7 +9,7 @@ extension DiskURLCache.Configuration {
     func makeStore(
         directory: URL? = nil, storage: (any StorageMaker)? = nil, maintenance: MaintenanceQueue = MaintenanceQueue()
     ) -> TieredStore {
-        let hub = EventHub()
+        let hub = EventHub(log: log ?? SystemLog.warn)
         let share = maximumEntryFraction
         var disk = storage?.layer(keepsURLs: keepsURLs)
         if let directory {

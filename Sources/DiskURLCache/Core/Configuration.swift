@@ -106,6 +106,15 @@ extension DiskURLCache {
         /// the load gets the original response. Called on any thread; not called for `storeCachedResponse(_:for:)`.
         public var willCacheResponse: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
 
+        /// Takes what the library tells developers who do not listen to events: problems of settings, folders and
+        /// sessions, each once, as a sentence without anything that could identify a user. Nil: standard error, and
+        /// on Apple platforms the unified log. Called on any thread; it must not wait.
+        ///
+        /// ```swift
+        /// settings.log = { logger.warning("\($0)") }
+        /// ```
+        public var log: (@Sendable (String) -> Void)?
+
         // Injected by tests.
         var clock = WallClock.system
         var fileSystem: any FileSystem = SystemFiles()
@@ -172,7 +181,8 @@ extension DiskURLCache {
             [
                 "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
                 "maximumEntryFraction": "\(maximumEntryFraction)",
-                "pinnedFraction": "\(pinnedFraction)", "keepsURLs": "\(keepsURLs)",
+                "pinnedFraction": "\(pinnedFraction)", "evictionWeighsSize": "\(evictionWeighsSize)",
+                "keepsURLs": "\(keepsURLs)",
                 "maximumTimeUnused": "\(maximumTimeUnused?.description ?? "none")",
                 "maximumTimeStored": "\(maximumTimeStored?.description ?? "none")",
                 "fileProtection": fileProtection.rawValue,

@@ -1,7 +1,7 @@
 import Foundation
 
 extension DiskURLCache {
-    /// A length of time in a setting. A number counts seconds; `.minutes(5)`, `.hours(1)`
+    /// A length of time in a setting. A whole number counts seconds; `.minutes(5)`, `.hours(1)`
     /// and `.days(7)` say it in other units.
     ///
     /// ```swift
@@ -11,7 +11,7 @@ extension DiskURLCache {
     /// ```
     public struct TimeSpan: Sendable, Hashable, Codable {
         /// The length in seconds.
-        public let seconds: TimeInterval
+        package let seconds: TimeInterval
 
         /// So many seconds.
         public static func seconds(_ count: TimeInterval) -> TimeSpan { TimeSpan(seconds: count) }
@@ -30,13 +30,11 @@ extension DiskURLCache {
             let parts = duration.components
             seconds = TimeInterval(parts.seconds) + TimeInterval(parts.attoseconds) / 1e18
         }
-
     }
 }
 
-extension DiskURLCache.TimeSpan: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
+extension DiskURLCache.TimeSpan: ExpressibleByIntegerLiteral {
     public init(integerLiteral value: Int64) { self.init(seconds: TimeInterval(value)) }
-    public init(floatLiteral value: Double) { self.init(seconds: value) }
 }
 
 extension DiskURLCache.TimeSpan: PrintedByDescription {

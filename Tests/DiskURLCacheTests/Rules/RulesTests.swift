@@ -61,7 +61,7 @@ import Testing
         request.httpMethod = "POST"
         request.httpBody = Data("b".utf8)
         let cacheOptions = Treatment(
-            storage: .memoryOnly, lifetime: .always(1.5), staleWhileRevalidate: 2, staleIfError: 3,
+            storage: .memoryOnly, lifetime: .always(.seconds(1.5)), staleWhileRevalidate: 2, staleIfError: 3,
             minimumDiskLifetime: 4, keyPolicy: "k", tags: ["t", "ü / ?#"], isPinned: false)
         request.cacheOptions = cacheOptions
         #expect(request.cacheOptions == cacheOptions)

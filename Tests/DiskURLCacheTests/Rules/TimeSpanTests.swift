@@ -7,14 +7,15 @@ import Testing
 struct TimeSpanTests {
     @Test(
         arguments: [
-            (60, 60), (1.5, 1.5), (.seconds(2), 2), (.minutes(1.5), 90), (.hours(2), 7_200), (.days(7), 604_800),
+            (60, 60), (.seconds(1.5), 1.5), (.seconds(2), 2), (.minutes(1.5), 90), (.hours(2), 7_200),
+            (.days(7), 604_800),
         ] as [(DiskURLCache.TimeSpan, TimeInterval)])
     func eachUnitIsANumberOfSeconds(_ time: DiskURLCache.TimeSpan, _ seconds: TimeInterval) {
         #expect(time.seconds == seconds)
     }
 
     @Test func aDurationIsTakenWhereTheSystemHasIt() {
-        #expect(DiskURLCache.TimeSpan(.milliseconds(1_500)) == 1.5)
+        #expect(DiskURLCache.TimeSpan(.milliseconds(1_500)) == .seconds(1.5))
         #expect(DiskURLCache.TimeSpan(.seconds(-3)) == -3)
     }
 
