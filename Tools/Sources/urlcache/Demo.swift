@@ -13,6 +13,9 @@ struct Demo: ParsableCommand {
 
     @Option var entries = 1_000
 
+    @Option(help: "Made-up hosts instead of the usual ones.")
+    var hosts: Int?
+
     @Flag(help: "Without made-up loads.")
     var withoutLoads = false
 
@@ -36,6 +39,7 @@ struct Demo: ParsableCommand {
         }
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
         let log = DiskURLCache.EventLog(target)
+        let names = hosts.map { count in (1...max(1, count)).map { "host-\($0).example" } } ?? Self.hosts
         var random = Numbers()
         var urls: [String] = []
         var kind = Self.types[0]
@@ -45,7 +49,7 @@ struct Demo: ParsableCommand {
             if !isVariant { kind = Self.types[min(random.next(9), random.next(9), random.next(9))] }
             let (type, suffix, size) = kind
             let folder = Self.folders[min(random.next(6), random.next(6))]
-            let host = Self.hosts[min(random.next(Self.hosts.count), random.next(Self.hosts.count), random.next(60))]
+            let host = names[min(random.next(names.count), random.next(names.count), random.next(60))]
             let text =
                 isVariant ? urls[number - 1] : "https://\(host)/\(folder)/item-\(number).\(suffix)?v=\(random.next(90))"
             urls.append(text)
@@ -106,7 +110,9 @@ struct Demo: ParsableCommand {
                 "outcome": [outcome: detail], "status": 200, "bytes": random.next(60_000), "duration": seconds,
                 "startedAt": at - seconds, "isCollapsed": false, "cacheStatus": "",
             ]
+            if outcome == "miss" { load["isStored"] = true }
             if outcome == "miss", random.next(5) == 0 {
+                load["isStored"] = false
                 load["notStoredReason"] =
                     [
                         reason("no-store", "the response says no-store"),

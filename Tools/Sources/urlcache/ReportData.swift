@@ -104,23 +104,28 @@ struct ReportData: Encodable {
         (self.vary, self.tags) = (vary.texts, tags.texts)
     }
 
-    /// `https://` is left out, since a reader expects it.
     private static func parts(of record: DiskURLCache.Inspector.Record) -> (host: String, folder: String, leaf: String)
     {
-        guard let text = record.url else { return ("(URL not kept)", "", "\(record.fileName.prefix(16))…") }
-        guard let separator = text.range(of: "://") else { return ("(no host)", "", text) }
-        let rest = text[separator.upperBound...]
-        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        let scheme = text[..<separator.lowerBound].lowercased()
-        let host = (scheme == "https" ? "" : scheme + "://") + rest[..<end]
-        let path = rest[end...]
+        let host = host(of: record.url)
+        guard let text = record.url else { return (host, "", "\(record.fileName.prefix(16))…") }
+        guard let separator = text.range(of: "://") else { return (host, "", text) }
+        let path = text[separator.upperBound...].drop { $0 != "/" && $0 != "?" }
         let folderEnd = path.prefix { $0 != "?" }.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         return (host, String(path[..<folderEnd]), String(path[folderEnd...]))
     }
 
-    /// In whole seconds; infinite times are cut.
+    /// The host, with scheme and port. `https://` is left out, since a reader expects it.
+    static func host(of url: String?) -> String {
+        guard let url else { return "(URL not kept)" }
+        guard let separator = url.range(of: "://") else { return "(no host)" }
+        let scheme = url[..<separator.lowerBound].lowercased()
+        return (scheme == "https" ? "" : scheme + "://")
+            + url[separator.upperBound...].prefix { $0 != "/" && $0 != "?" }
+    }
+
+    /// In whole seconds, away from 0, so that what is fresh has at least one left; infinite times are cut.
     private static func seconds(_ interval: TimeInterval) -> Int {
-        Int(min(max(interval, -1e11), 1e11))
+        Int(min(max(interval, -1e11), 1e11).rounded(.awayFromZero))
     }
 }
 

@@ -22,13 +22,17 @@ struct Stats: ParsableCommand {
     struct Group: Encodable {
         let name: String
         let entries: Int
+        /// The length of the bodies.
         let bytes: Int
+        let bytesOnDisk: Int
     }
 
     struct Summary: Encodable {
         var entries = 0
         var bodyBytes = 0
         var diskBytes = 0
+        /// The part of `diskBytes` that folders and index take.
+        var overhead = 0
         var index = ""
         var fresh = 0
         var stale = 0
@@ -40,6 +44,36 @@ struct Stats: ParsableCommand {
         var statuses: [Group] = []
     }
 
+    /// What the event log says, with the numbers of the report.
+    struct Savings: Encodable {
+        let loads: Int
+        let hits: Int
+        let revalidated: Int
+        let bytesSaved: Int
+        /// Nil without an answer from the network to compare with.
+        let secondsSaved: Double?
+
+        init(_ log: LogSummary) {
+            (loads, hits, revalidated) = (log.loads, log.hits, log.revalidated)
+            bytesSaved = log.bytesSaved
+            secondsSaved = log.hasEstimate ? log.secondsSaved : nil
+        }
+    }
+
+    /// The summary, and the savings beside its members.
+    struct Facts: Encodable {
+        let summary: Summary
+        let log: Savings?
+
+        private enum CodingKeys: CodingKey { case log }
+
+        func encode(to encoder: any Encoder) throws {
+            try summary.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encodeIfPresent(log, forKey: .log)
+        }
+    }
+
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show)
@@ -49,14 +83,25 @@ struct Stats: ParsableCommand {
             return print(Self.table(by.rawValue, groups))
         }
         let summary = Self.summary(of: records, in: inspector)
-        if json { return try printJSON(summary) }
+        let log = LogSummary(DiskURLCache.EventLog.entries(in: ProgramLog.file(in: try cache.url())))
+        if json { return try printJSON(Facts(summary: summary, log: log.map { Savings($0) })) }
         print("entries    \(summary.entries): \(summary.fresh) fresh, \(summary.stale) stale, \(summary.pinned) pinned")
         print("bodies     \(byteCount(summary.bodyBytes))")
-        print("on disk    \(byteCount(summary.diskBytes)), folders and index included")
+        print(
+            "on disk    \(byteCount(summary.diskBytes - summary.overhead)), and \(byteCount(summary.overhead)) for folders and index"
+        )
         print("index      \(summary.index)")
         if summary.damaged > 0 { print("damaged    \(summary.damaged): see urlcache verify") }
         if summary.unknownURLs > 0 {
             print("URLs       not kept for \(summary.unknownURLs) entries: their host cannot be known")
+        }
+        if let log, log.loads > 0 {
+            let answered = percent(Double(log.hits + log.revalidated) / Double(log.loads))
+            print(
+                "loads      \(log.loads) in the log: \(answered) from the cache (\(log.hits) without a request, \(log.revalidated) after a 304)"
+            )
+            let time = log.hasEstimate ? "; about \(span(log.secondsSaved)) less waiting" : ""
+            print("saved      \(byteCount(log.bytesSaved)) of bodies did not cross the network\(time)")
         }
         for (title, groups) in [
             ("type", summary.types), ("host", summary.hosts), ("status", summary.statuses),
@@ -73,7 +118,8 @@ struct Stats: ParsableCommand {
         var summary = Summary()
         summary.entries = intact.count
         summary.bodyBytes = intact.reduce(0) { $0 + $1.bytes }
-        summary.diskBytes = records.reduce(inspector.overheadOnDisk) { $0 + $1.bytesOnDisk }
+        summary.overhead = inspector.overheadOnDisk
+        summary.diskBytes = records.reduce(summary.overhead) { $0 + $1.bytesOnDisk }
         summary.index = inspector.hasValidIndex ? "valid" : "missing or damaged"
         summary.fresh = intact.count { $0.isFresh(at: now) }
         summary.stale = intact.count - summary.fresh
@@ -88,8 +134,8 @@ struct Stats: ParsableCommand {
 
     private static func table(_ title: String, _ groups: some Collection<Group>) -> String {
         columns(
-            ["entries", "bytes", title], rightAligned: [0, 1],
-            groups.map { ["\($0.entries)", byteCount($0.bytes), printable($0.name)] })
+            ["entries", "bytes", "on disk", title], rightAligned: [0, 1, 2],
+            groups.map { ["\($0.entries)", byteCount($0.bytes), byteCount($0.bytesOnDisk), printable($0.name)] })
     }
 
     /// An entry with several tags is in several groups.
@@ -118,7 +164,11 @@ struct Stats: ParsableCommand {
         _ members: [Member], _ record: (Member) -> DiskURLCache.Inspector.Record, by name: (Member) -> String
     ) -> [Group] {
         Dictionary(grouping: members, by: name)
-            .map { Group(name: $0, entries: $1.count, bytes: $1.reduce(0) { $0 + record($1).bytes }) }
+            .map { name, members in
+                Group(
+                    name: name, entries: members.count, bytes: members.reduce(0) { $0 + record($1).bytes },
+                    bytesOnDisk: members.reduce(0) { $0 + record($1).bytesOnDisk })
+            }
             .sorted { ($0.bytes, $0.entries, $1.name) > ($1.bytes, $1.entries, $0.name) }
     }
 }

@@ -45,7 +45,7 @@
             process.waitUntilExit()
         }
 
-        /// What it wrote that was no answer: exceptions, texts in the console, requests for anything but files.
+        /// What it wrote that was no answer: exceptions, texts in the console, requests for anything but files and data.
         var complaints: [String] {
             events.compactMap { event in
                 let parameters = event["params"] as? [String: Any] ?? [:]
@@ -53,7 +53,8 @@
                 case "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded": return "\(parameters)"
                 case "Network.requestWillBeSent":
                     let url = (parameters["request"] as? [String: Any])?["url"] as? String ?? ""
-                    return url.hasPrefix("file:") ? nil : "the page asks for \(url)"
+                    // Chromium draws the symbol of a field for a date from a data URL of its own.
+                    return url.hasPrefix("file:") || url.hasPrefix("data:") ? nil : "the page asks for \(url)"
                 default: return nil
                 }
             }

@@ -92,7 +92,7 @@ import Testing
         let cache = try scratch.demo(entries: 300)
         expect(0, "^ +[1-9][0-9]* +.*www.example.com$", try Tool.run("stats", cache, "--by", "host"))
         expect(0, "image/jpeg$", try Tool.run("stats", cache, "--by", "type"))
-        expect(0, "^entries +bytes +tag$", try Tool.run("stats", cache, "--by", "tag"))
+        expect(0, "^entries +bytes +on disk +tag$", try Tool.run("stats", cache, "--by", "tag"))
         expect(0, "www.example.com/[a-z]", try Tool.run("stats", cache, "--by", "path"))
         expect(0, "\"name\" : \"www.example.com\"", try Tool.run("stats", cache, "--by", "host", "--json"))
     }

@@ -12,20 +12,21 @@
 
         init() throws { scratch = try Scratch() }
 
-        private func page(entries: Int) throws -> URL {
-            let cache = try scratch.demo(entries: entries, withLoads: entries > 100)
+        private func page(entries: Int, hosts: Int? = nil, withLoads: Bool = true) throws -> URL {
+            let cache = try scratch.demo(entries: entries, hosts: hosts, withLoads: withLoads)
             let page = scratch.folder.appendingPathComponent("report.html")
             expect(0, "^\(entries) entries", try Tool.run("report", cache, "--html", page.path))
             return page
         }
 
-        @Test(arguments: [0, 30, 10_000]) func everyWidthAndScheme(entries: Int) throws {
-            let page = try page(entries: entries)
+        @Test(arguments: [(0, nil), (30, 1), (10_000, 1), (10_000, 40)] as [(Int, Int?)])
+        func everyWidthAndScheme(entries: Int, hosts: Int?) throws {
+            let page = try page(entries: entries, hosts: hosts, withLoads: hosts != 1 || entries > 100)
             let browser = try Browser(profile: scratch.path("profile"))
             for width in [1_280, 390] {
                 for scheme in ["light", "dark"] {
                     try browser.open(page, width: width, scheme: scheme)
-                    let place = "\(entries) entries, \(width) px, \(scheme)"
+                    let place = "\(entries) entries of \(hosts ?? 0) hosts, \(width) px, \(scheme)"
                     #expect(try browser.value("document.body.dataset.ready") as? String == "yes", "\(place)")
                     let wide = try browser.value("document.documentElement.scrollWidth - innerWidth") as? Int
                     #expect((wide ?? 1) <= 0, "\(place): off the screen")
@@ -37,10 +38,86 @@
                     #expect(browser.complaints == [], "\(place)")
                     _ = try browser.value("el('colourby').value = 'type'; drawTreemap()")
                     try FileManager.default.createDirectory(at: pictures, withIntermediateDirectories: true)
-                    let picture = "report-\(entries)-\(width)-\(scheme).png"
+                    let picture = "report-\(entries)-\(hosts ?? 0)-\(width)-\(scheme).png"
                     try browser.picture().write(to: pictures.appendingPathComponent(picture))
                 }
             }
+        }
+
+        /// The tool and the page count alike, above, below and after a filter is taken away.
+        @Test func theNumbersOfThePageAreThoseOfTheTool() throws {
+            let page = try page(entries: 1_000)
+            let browser = try Browser(profile: scratch.path("profile"))
+            try browser.open(page, width: 1_280, scheme: "light")
+            let run = try Tool.run("stats", scratch.path("cache"), "--json")
+            let facts = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+            let log = try #require(facts["log"] as? [String: Any])
+            func number(_ script: String) throws -> Int? { (try browser.value(script) as? NSNumber)?.intValue }
+            func expectTotals() throws {
+                for (script, name) in [("loads.loads", "loads"), ("loads.hits", "hits"), ("loads.bytes", "bytesSaved")]
+                {
+                    #expect(try number(script) == log[name] as? Int, "\(name)")
+                }
+                let all = try #require(facts["diskBytes"] as? Int)
+                let disk = all - (try #require(facts["overhead"] as? Int))
+                #expect(try number("shown.reduce((sum, e) => sum + e.d, 0)") == disk)
+                #expect(try number("trail[0].d") == disk)
+                // Some expire between the two commands.
+                let fresh = try #require(try number("shown.filter(e => e.isFresh).length"))
+                #expect((0...20).contains(fresh - (facts["fresh"] as? Int ?? 0)))
+                let saved = try #require(try number("loads.saved"))
+                #expect(abs(saved / 1_000 - Int(log["secondsSaved"] as? Double ?? -9)) <= 1)
+            }
+            try expectTotals()
+            // Of each host its own, and together all.
+            let parts = try browser.value(
+                """
+                [...el("hostfilter").options].map(o => o.value).filter(Boolean).map(host => {
+                  only.host = host; drawAll();
+                  return [shown.length, shown.every(e => e.host === host) ? 1 : 0, loads.loads];
+                })
+                """)
+            let hosts = try #require(parts as? [[Int]])
+            #expect(hosts.count > 10 && hosts.allSatisfy { $0[1] == 1 })
+            #expect(hosts.reduce(0) { $0 + $1[0] } == 1_000)
+            #expect(hosts.reduce(0) { $0 + $1[2] } == log["loads"] as? Int)
+            _ = try browser.value("el('clear').hidden = false; el('clear').click()")
+            try expectTotals()
+            // A day of the log's two.
+            _ = try browser.value("only.from = now - 86400; drawAll()")
+            let some = try #require(try number("loads.loads"))
+            #expect(some > 100 && some < (log["loads"] as? Int ?? 0))
+            #expect(try browser.value("shown.every(e => e.at >= now - 86400)") as? Bool == true)
+            #expect(browser.complaints == [])
+        }
+
+        /// Where one host has all, its folders are the boxes; and no box is larger than all others for the many small
+        /// things in it.
+        @Test(arguments: [1, 40]) func theTreemapShowsPathsAndNoHeapOfSmallThings(hosts: Int) throws {
+            let browser = try Browser(profile: scratch.path("profile"))
+            try browser.open(try page(entries: 10_000, hosts: hosts), width: 1_280, scheme: "light")
+            let names = try browser.value("trail[trail.length - 1].children.map(c => c.name)") as? [String] ?? []
+            #expect(names.count > 3 && names.count <= 90)
+            #expect(names.contains(hosts == 1 ? "articles/" : "host-1.example"), "\(names)")
+            let heaps =
+                try browser.value(
+                    """
+                    (() => {
+                      const found = [];
+                      (function look(node) {
+                        if (!node.children) return;
+                        const most = Math.max(...node.children.map(sizeOf));
+                        for (const child of node.children) {
+                          if (/smaller/.test(child.name) && sizeOf(child) > Math.max(0, ...node.children.filter(c => c !== child).map(sizeOf))) found.push(node.name + ": " + child.name);
+                          look(child);
+                        }
+                      })(trail[0]);
+                      return found;
+                    })()
+                    """) as? [String]
+            #expect(heaps == [])
+            #expect(try browser.value("document.querySelectorAll('#ratio .tick').length >= 4") as? Bool == true)
+            #expect(browser.complaints == [])
         }
 
         @Test func keysAlone() throws {

@@ -82,12 +82,12 @@ final class Scratch: Sendable {
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
     /// A cache of made-up entries, the same ones each time.
-    func demo(entries: Int, withLoads: Bool = true) throws -> String {
+    func demo(entries: Int, hosts: Int? = nil, withLoads: Bool = true) throws -> String {
         let cache = path("cache")
-        let run =
-            withLoads
-            ? try Tool.run("demo", cache, "--entries", "\(entries)")
-            : try Tool.run("demo", cache, "--entries", "\(entries)", "--without-loads")
+        var arguments = ["demo", cache, "--entries", "\(entries)"]
+        if let hosts { arguments += ["--hosts", "\(hosts)"] }
+        if !withLoads { arguments.append("--without-loads") }
+        let run = try Tool.run(arguments)
         expect(0, "^\(entries) entries", run)
         return cache
     }

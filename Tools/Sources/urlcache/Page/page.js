@@ -34,8 +34,31 @@ const entries = columns.host.map((host, i) => ({
   b: columns.bytes[i], d: columns.disk[i], n: 1, age: columns.age[i], stored: columns.stored[i], used: columns.used[i], left: columns.left[i], pin: columns.pinned[i] === 1,
   variant: columns.variant[i], variants: columns.variants[i], vary: data.vary[columns.vary[i]], tags: columns.tags[i] < 0 ? "" : data.tags[columns.tags[i]],
 }));
-for (const e of entries) { e.isFresh = e.left !== null && e.left > 0; e.url = e.host + e.path; }
+for (const e of entries) {
+  e.isFresh = e.left !== null && e.left > 0; e.url = e.host + e.path; e.at = e.stored === null ? null : now - e.stored;
+  e.folders = e.path.split("?")[0].split("/").slice(1, -1);
+}
 const isEmpty = !entries.length;
+
+// What the page is about: all, or the entries and loads of a host, or of a time.
+const only = { host: "", from: -Infinity, to: Infinity };
+const isFiltered = () => only.host !== "" || only.from > -Infinity || only.to < Infinity;
+let shown = entries;
+/// The sums of the loads that are shown, and their spans of time.
+function loadsShown() {
+  const sum = { loads: 0, hits: 0, revalidated: 0, bytes: 0, saved: 0, spans: [] };
+  if (!log) return sum;
+  const series = log.series.find(s => (s.host || "") === only.host);
+  for (const [i, place] of (series ? series.at : []).entries()) {
+    const at = log.from + place * log.width;
+    if (at + log.width <= only.from || at > only.to) continue;
+    const span = { at, hits: series.hits[i], revalidated: series.revalidated[i], others: series.others[i], bytes: series.bytes[i], saved: series.saved[i] };
+    sum.loads += span.hits + span.revalidated + span.others; sum.hits += span.hits; sum.revalidated += span.revalidated;
+    sum.bytes += span.bytes; sum.saved += span.saved; sum.spans.push(span);
+  }
+  return sum;
+}
+let loads = loadsShown();
 
 // Colours that carry white text (4.5:1 and more).
 const palette = ["#2360b0", "#9a4a14", "#19694d", "#7a44aa", "#7a5f00", "#a5305f", "#2c6a7c", "#596275"];
@@ -63,102 +86,159 @@ function svgNode(name, attributes, parent, text) {
   if (parent) parent.append(node);
   return node;
 }
-(function head() {
-  const won = log && log.loads > 0, part = won ? log.hits + log.revalidated : summary.fresh, all = won ? log.loads : summary.entries;
-  const box = el("ring"), svg = svgNode("svg", { viewBox: "0 0 120 120", "aria-hidden": "true" }, box), length = 2 * Math.PI * 52;
+function head() {
+  const part = loads.loads ? loads.hits + loads.revalidated : shown.filter(e => e.isFresh).length, all = loads.loads || shown.length;
+  const box = el("ring"); box.replaceChildren();
+  const svg = svgNode("svg", { viewBox: "0 0 120 120", "aria-hidden": "true" }, box), length = 2 * Math.PI * 52;
   svgNode("circle", { cx: 60, cy: 60, r: 52, fill: "none", stroke: "var(--line)", "stroke-width": 12 }, svg);
   if (part) svgNode("circle", { cx: 60, cy: 60, r: 52, fill: "none", stroke: "var(--bar)", "stroke-width": 12, "stroke-linecap": "round", "stroke-dasharray": length * part / all + " " + length, transform: "rotate(-90 60 60)" }, svg);
   const text = make("div", null, box);
-  make("b", percent(part, all), text); make("span", won ? "hit ratio" : "fresh", text);
+  make("b", percent(part, all), text); make("span", loads.loads ? "hit ratio" : "fresh", text);
+  el("tiles").replaceChildren();
   const tile = (value, name) => { const group = make("div", null, el("tiles")); make("dt", name, group); make("dd", value, group); };
-  tile(count(summary.entries), "entries");
-  tile(bytes(summary.diskBytes), "on disk");
-  tile(count(data.hosts.length), data.hosts.length === 1 ? "host" : "hosts");
-  tile(count(summary.fresh), "fresh"); tile(count(summary.stale), "stale");
-  if (summary.pinned) tile(count(summary.pinned), "pinned");
+  const hosts = new Set(shown.map(e => e.host.replace(/^https?:\/\//, ""))).size, sum = key => shown.reduce((total, e) => total + e[key], 0);
+  tile(count(shown.length), shown.length === 1 ? "entry" : "entries");
+  tile(bytes(sum("b")), "of bodies");
+  tile(bytes(sum("d")), "on disk");
+  tile(count(hosts), hosts === 1 ? "host" : "hosts");
+  tile(count(shown.filter(e => e.isFresh).length), "fresh"); tile(count(shown.filter(e => !e.isFresh).length), "stale");
+  if (shown.some(e => e.pin)) tile(count(shown.filter(e => e.pin).length), "pinned");
+  if (isFiltered()) return;
+  tile(bytes(summary.overhead), "for folders and index");
   if (summary.damaged) tile(count(summary.damaged), "damaged: see urlcache verify");
   if (summary.unknownURLs) tile(count(summary.unknownURLs), "without URL: not kept on disk");
   if (summary.index !== "valid") tile(summary.index, "index: a cache writes a new one");
-})();
+}
 
 // ——— Savings
-(function won() {
-  const box = el("won");
+function won() {
+  const box = el("won"); box.replaceChildren();
+  el("whys").hidden = !loads.loads;
   if (!log || !log.loads) {
     make("p", log ? "The event log holds no load yet: load something through a session that uses the cache." : "Hits, bytes and time saved are known if the program holds an event log. It is one line:", box);
-    el("whys").hidden = true;
     if (log) return;
     make("pre", "let log = DiskURLCache.EventLog(cache)", box);
     make("p", "Then this page shows the hit ratio over time, the most frequent misses with their reasons, and the reasons for which responses were not stored. The log is in the cache’s folder, with mode 0600.", box, "hint");
     return;
   }
+  if (!loads.loads) { make("p", "The log has no load of this host and time.", box); return; }
   const big = make("div", null, box, "big");
   const number = (value, name) => { const group = make("div", null, big); make("b", value, group); make("span", name, group); };
-  number(count(log.hits), "requests saved, of " + many(log.loads, "load", "loads"));
-  number(bytes(log.bytesSaved), "of bodies that did not cross the network");
-  number(log.misses ? span(log.secondsSaved) : "–", "saved, an estimate: mean time of a miss × hits");
-  if (log.revalidated) number(count(log.revalidated), "responses confirmed by a 304 without a body");
+  number(count(loads.hits + loads.revalidated), `of ${many(loads.loads, "load", "loads")} were answered from the cache: ${count(loads.hits)} without a request, ${count(loads.revalidated)} after a 304`);
+  number(bytes(loads.bytes), "of bodies did not cross the network");
+  number(log.hasEstimate ? span(loads.saved / 1000) : "–", log.hasEstimate ? "less waiting, an estimate" : "less waiting: unknown without a miss to compare with");
   const chart = make("div", null, box); chart.id = "ratiobox";
   const key = make("ul", null, box, "key");
-  for (const [colour, name, line] of [["var(--bar)", "from the store"], ["var(--soft-bar)", "after a 304"], ["var(--other)", "network, bypassed, failed"], ["var(--bad)", "hit ratio", true]]) {
+  for (const [colour, name, line] of [["var(--bar)", "without a request"], ["var(--soft-bar)", "after a 304"], ["var(--other)", "network, bypassed, failed"], ["var(--bad)", "hit ratio", true]]) {
     const item = make("li", null, key), mark = make("i", null, item, line ? "line" : ""); mark.style.background = colour; item.append(name);
   }
-  make("p", "The hit ratio counts fresh hits, stale hits that a setting allowed, and responses that a 304 confirmed.", box, "hint");
-  if (log.evictions) make("p", many(log.evictions, "entry was", "entries were") + " evicted in this time.", box, "hint");
-})();
+  make("p", "The hit ratio is the share of the loads that were answered from the cache: fresh, stale where a setting allowed it, or after a 304.", box, "hint");
+  make("p", "Less waiting: if each answer without a request had taken as long as an answer of its host from the network takes on average, something would have been on its way for so much longer. Loads at the same time count once.", box, "hint");
+  if (log.evictions && !isFiltered()) make("p", many(log.evictions, "entry was", "entries were") + " evicted in this time.", box, "hint");
+  drawRatio();
+}
+/// Round times between two times, in the reader's time zone, at most so many.
+function ticks(from, to, most) {
+  const step = [1, 5, 15, 60, 300, 900, 1800, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000, 31536000].find(s => (to - from) / s <= most) || 315360000;
+  const time = new Date(from * 1000), places = [];
+  time.setHours(0, 0, 0, 0);
+  while (time / 1000 <= to) {
+    if (time / 1000 >= from) places.push(time / 1000);
+    if (step < 86400) time.setSeconds(time.getSeconds() + step); else time.setDate(time.getDate() + step / 86400);
+  }
+  return { step, places };
+}
+const inWords = (time, style) => new Date(time * 1000).toLocaleString("en-GB", style);
 function drawRatio() {
   const box = el("ratiobox");
   if (!box) return;
-  const spans = log.spans, width = box.clientWidth, height = 220, left = 38, right = 38, top = 8, bottom = 24, w = width - left - right, h = height - top - bottom;
-  const most = Math.max(1, ...spans.map(s => s.hits + s.revalidated + s.others)), first = log.from, total = Math.max(1, log.to - log.from + log.width);
-  const svg = svgNode("svg", { id: "ratio", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Hit ratio over time: ${percent(log.hits + log.revalidated, log.loads)} of ${count(log.loads)} loads` });
+  const spans = loads.spans, width = box.clientWidth, height = 246, left = 44, right = 44, top = 22, bottom = 36, w = width - left - right, h = height - top - bottom;
+  const first = Math.max(spans[0].at, log.from), last = spans[spans.length - 1].at + log.width, total = last - first;
+  const most = Math.max(1, ...spans.map(s => s.hits + s.revalidated + s.others)), place = time => left + w * (time - first) / total;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, long = { dateStyle: "long", timeStyle: "short" };
+  const svg = svgNode("svg", { id: "ratio", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Hit ratio from ${inWords(first, long)} to ${inWords(last, long)}: ${percent(loads.hits + loads.revalidated, loads.loads)} of ${count(loads.loads)} loads` });
+  svgNode("text", { x: 0, y: 12 }, svg, `loads in ${span(log.width)}`);
+  svgNode("text", { x: width, y: 12, "text-anchor": "end" }, svg, "hit ratio");
   for (const part of [0, .5, 1]) {
     const y = top + h * (1 - part);
     svgNode("line", { x1: left, x2: left + w, y1: y, y2: y, class: "grid" }, svg);
-    svgNode("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, svg, count(most * part));
-    svgNode("text", { x: left + w + 6, y: y + 4 }, svg, 100 * part + "%");
+    if (most * part === Math.round(most * part)) svgNode("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, svg, count(most * part));
+    svgNode("text", { x: left + w + 6, y: y + 4 }, svg, 100 * part + " %");
   }
-  const step = Math.max(2, w * log.width / total), points = [];
+  const points = [], step = w * log.width / total;
   for (const s of spans) {
-    const x = left + w * (s.at - first) / total, all = s.hits + s.revalidated + s.others;
+    const all = s.hits + s.revalidated + s.others, x = place(s.at);
     let y = top + h;
     const group = svgNode("g", {}, svg);
-    svgNode("title", {}, group, `${new Date(s.at * 1000).toLocaleString("en-GB")}: ${many(all, "load", "loads")}, ${percent(s.hits + s.revalidated, all)} hits, ${bytes(s.bytesSaved)} saved`);
+    svgNode("title", {}, group, `${inWords(s.at, { dateStyle: "medium", timeStyle: log.width < 60 ? "medium" : "short" })}: ${many(all, "load", "loads")}, ${percent(s.hits + s.revalidated, all)} from the cache, ${bytes(s.bytes)} saved`);
     for (const [value, colour] of [[s.hits, "var(--bar)"], [s.revalidated, "var(--soft-bar)"], [s.others, "var(--other)"]]) {
       if (!value) continue;
       const size = h * value / most; y -= size;
-      svgNode("rect", { x: x + step * .1, y, width: step * .8, height: size, fill: colour }, group);
+      svgNode("rect", { x: x + step * .1, y, width: Math.max(1, step * .8), height: size, fill: colour }, group);
     }
     points.push([x + step / 2, top + h * (1 - (s.hits + s.revalidated) / all)]);
   }
   svgNode("polyline", { points: points.map(p => p.map(v => v.toFixed(1)).join(",")).join(" "), fill: "none", stroke: "var(--bad)", "stroke-width": 2, "stroke-linejoin": "round" }, svg);
   if (points.length < 25) for (const [x, y] of points) svgNode("circle", { cx: x, cy: y, r: 3, fill: "var(--bad)" }, svg);
-  const short = total < 86400 ? { timeStyle: "short" } : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
-  svgNode("text", { x: left, y: height - 6 }, svg, new Date(first * 1000).toLocaleString("en-GB", short));
-  svgNode("text", { x: left + w, y: height - 6, "text-anchor": "end" }, svg, new Date(log.to * 1000).toLocaleString("en-GB", short));
-  box.replaceChildren(svg);
+  // Time of day above, and the day below where it begins.
+  const marks = ticks(first, last, Math.max(2, Math.floor(w / 72))), isDays = marks.step >= 86400;
+  const year = inWords(first, { year: "numeric" }) === inWords(now, { year: "numeric" }) ? {} : { year: "numeric" }, dayStyle = { day: "numeric", month: "short", ...year };
+  let day = "";
+  for (const time of marks.places) {
+    const x = place(time), name = inWords(time, dayStyle), anchor = { "text-anchor": x < left + 24 ? "start" : x > left + w - 24 ? "end" : "middle" };
+    svgNode("line", { x1: x, x2: x, y1: top + h, y2: top + h + 4, class: "grid" }, svg);
+    svgNode("text", { x, y: height - 20, class: "tick", ...anchor }, svg, isDays ? name : inWords(time, { timeStyle: marks.step < 60 ? "medium" : "short" }));
+    if (!isDays && name !== day) svgNode("text", { x, y: height - 6, class: "tick", ...anchor }, svg, name);
+    day = name;
+  }
+  const between = make("p", `${inWords(first, long)} to ${inWords(last, long)}, in the time zone ${zone}.`, null, "hint"); between.id = "between";
+  box.replaceChildren(svg, between);
 }
 
-// ——— Treemap: hosts, their types, their URLs. Small entries share a group that opens like any other.
+// ——— Treemap: hosts, the folders of their paths, their URLs. A host that has all is left out.
 const sizeOf = node => node[el("areaby").value];
 function tree() {
-  const group = (list, key, next) => {
-    const groups = new Map();
-    for (const e of list) { const name = key(e); if (!groups.has(name)) groups.set(name, []); groups.get(name).push(e); }
-    return [...groups].map(([name, list]) => bundle(name, next(list)));
-  };
-  const leaves = list => list.map(e => ({ name: e.leaf || "/", entry: e, d: Math.max(e.d, 1), n: 1, b: e.b }));
-  return bundle("All hosts", group(entries, e => e.host, list => group(list, e => e.type, list => leaves(list))));
+  const hosts = grouped(shown, e => e.host);
+  if (hosts.length === 1) return folder(hosts[0][0] + "/", hosts[0][1], 0);
+  return bundle("All hosts", hosts.map(([name, list]) => folder(name, list, 0)));
 }
-/// The smallest of many children become a group, again and again, so that each level can be read.
+function grouped(list, key) {
+  const groups = new Map();
+  for (const e of list) { const name = key(e); if (!groups.has(name)) groups.set(name, []); groups.get(name).push(e); }
+  return [...groups];
+}
+/// The entries below a folder of a URL's path. Folders with one folder in them have one name.
+function folder(name, list, depth) {
+  for (;;) {
+    const folders = grouped(list.filter(e => e.folders.length > depth), e => e.folders[depth]), leaves = list.filter(e => e.folders.length <= depth);
+    if (folders.length !== 1 || leaves.length) {
+      const children = folders.map(([next, list]) => folder(next + "/", list, depth + 1));
+      return bundle(name, [...children, ...leaves.map(e => ({ name: e.leaf || "/", entry: e, d: Math.max(e.d, 1), n: 1, b: e.b }))]);
+    }
+    name = name.replace(/\/?$/, "/") + folders[0][0] + "/"; depth++;
+  }
+}
+/// Too many children to be seen: the smallest share boxes, none of which is larger than the largest child where that is possible. One box is
+/// "smaller" ones; of several each has the names from one to another.
 function bundle(name, children) {
-  const sum = key => children.reduce((total, child) => total + child[key], 0);
-  const node = { name, d: sum("d"), n: sum("n"), b: sum("b") };
-  const limit = children.length && children[0].entry ? 120 : innerWidth > 700 ? 24 : 12;
+  const sum = list => ({ d: list.reduce((t, c) => t + c.d, 0), n: list.reduce((t, c) => t + c.n, 0), b: list.reduce((t, c) => t + c.b, 0) });
+  const node = { name, ...sum(children) }, limit = innerWidth > 700 ? 90 : 40;
   children.sort((a, b) => sizeOf(b) - sizeOf(a));
   if (children.length > limit) {
-    const rest = children.splice(limit - 1), what = rest[0].entry ? "smaller entries" : "smaller groups";
-    children.push({ ...bundle(count(rest.length) + " " + what, rest), isRest: true });
+    const size = list => list.reduce((total, child) => total + sizeOf(child), 0), most = sizeOf(children[0]);
+    let boxes = 1;
+    while (boxes < limit / 2 && size(children.slice(limit - boxes)) > boxes * most) boxes++;
+    const rest = children.splice(limit - boxes);
+    if (boxes === 1) {
+      const what = rest[0].entry ? "smaller entries" : "smaller groups";
+      children.push({ ...bundle(count(rest.length) + " " + what, rest), isRest: true });
+    } else {
+      rest.sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+      for (let box = 0; box < boxes; box++) {
+        const part = rest.slice(Math.round(rest.length * box / boxes), Math.round(rest.length * (box + 1) / boxes));
+        children.push({ ...bundle(`${part[0].name} … ${part[part.length - 1].name}`, part), isRest: true });
+      }
+    }
   }
   return Object.assign(node, { children });
 }
@@ -211,7 +291,7 @@ function put(node, top, parent, level, x, y, w, h) {
   for (const [child, cx, cy, cw, ch] of squarify(node.children, 2, head, w - 5, h - head - 3)) put(child, top, box, level + 1, cx, cy, cw, ch);
 }
 function drawTreemap(focus) {
-  if (isEmpty) return;
+  if (!trail.length) { for (const id of ["treemap", "crumbs", "largest", "legend", "detail", "sidetitle"]) el(id).replaceChildren(); return; }
   const node = trail[trail.length - 1], map = el("treemap"), fragment = document.createDocumentFragment();
   for (const [child, x, y, w, h] of squarify(node.children, 0, 0, map.clientWidth, map.clientHeight)) put(child, child, fragment, 0, x, y, w, h);
   map.replaceChildren(fragment);
@@ -259,7 +339,10 @@ function tell(e) {
   const list = make("dl", null, box, "facts");
   for (const [name, value] of facts(e)) { make("dt", name, list); make("dd", value, list); }
 }
-const rebuild = () => { if (isEmpty) return; trail = [tree()]; if (trail[0].children.length === 1 && !trail[0].children[0].entry) trail.push(trail[0].children[0]); };
+const rebuild = () => {
+  trail = shown.length ? [tree()] : [];
+  if (trail.length && trail[0].children.length === 1 && !trail[0].children[0].entry) trail.push(trail[0].children[0]);
+};
 el("treemap").addEventListener("click", event => { const box = event.target.closest("button"); if (box) enter(box.node, event.detail === 0); });
 el("treemap").addEventListener("keydown", event => {
   const boxes = [...el("treemap").children], at = boxes.indexOf(document.activeElement), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -280,7 +363,7 @@ el("colourby").addEventListener("change", () => drawTreemap());
 
 // ——— Bars
 function bars(box, rows, isRight) {
-  box.classList.add("chart");
+  box.classList.add("chart"); box.replaceChildren();
   // A row for many groups sets no measure for the other rows.
   const most = Math.max(1, ...rows.filter(r => !r.isRest).map(r => r.value));
   for (const row of rows) {
@@ -293,7 +376,7 @@ function bars(box, rows, isRight) {
 }
 const groups = key => {
   const found = new Map();
-  for (const e of entries) { const name = key(e), g = found.get(name) || { name, n: 0, d: 0, fresh: 0 }; g.n++; g.d += e.d; if (e.isFresh) g.fresh++; found.set(name, g); }
+  for (const e of shown) { const name = key(e), g = found.get(name) || { name, n: 0, d: 0, fresh: 0 }; g.n++; g.d += e.d; if (e.isFresh) g.fresh++; found.set(name, g); }
   return [...found.values()].sort((a, b) => b.d - a.d);
 };
 function restOf(list, limit, what) {
@@ -301,24 +384,26 @@ function restOf(list, limit, what) {
   const rest = list.slice(limit - 1);
   return [...list.slice(0, limit - 1), { name: `${count(rest.length)} more ${what}`, n: rest.reduce((s, g) => s + g.n, 0), d: rest.reduce((s, g) => s + g.d, 0), isRest: true }];
 }
-const only = (name, test) => () => { chosen = { name, test }; limit = page; fill(); el("entries").scrollIntoView(); el("search").focus({ preventScroll: true }); };
-bars(el("hosts"), restOf(groups(e => e.host), 14, "hosts").map(g => ({ name: g.name, value: g.d, isRest: g.isRest, text: `${bytes(g.d)} · ${count(g.n)}`, press: g.isRest ? null : only("host " + g.name, e => e.host === g.name) })));
-bars(el("statuses"), groups(e => e.status).sort((a, b) => a.name - b.name).map(g => ({ name: g.name ? String(g.name) : "not HTTP", value: g.n, text: many(g.n, "entry", "entries"), colour: statusColour(g.name), press: only("status " + (g.name || "none"), e => e.status === g.name) })));
-bars(el("types"), restOf(groups(e => e.type), 9, "types").map(g => ({ name: g.name, value: g.d, isRest: g.isRest, text: `${bytes(g.d)} · ${count(g.n)}`, colour: g.isRest ? palette[7] : palette[Math.min(typeRank.get(g.name), 7)], press: g.isRest ? null : only(g.name, e => e.type === g.name) })));
+const choose = (name, test) => () => { chosen = { name, test }; limit = page; fill(); el("entries").scrollIntoView(); el("search").focus({ preventScroll: true }); };
+function groupBars() {
+  bars(el("hosts"), restOf(groups(e => e.host), 14, "hosts").map(g => ({ name: g.name, value: g.d, isRest: g.isRest, text: `${bytes(g.d)} · ${count(g.n)}`, press: g.isRest ? null : choose("host " + g.name, e => e.host === g.name) })));
+  bars(el("statuses"), groups(e => e.status).sort((a, b) => a.name - b.name).map(g => ({ name: g.name ? String(g.name) : "not HTTP", value: g.n, text: many(g.n, "entry", "entries"), colour: statusColour(g.name), press: choose("status " + (g.name || "none"), e => e.status === g.name) })));
+  bars(el("types"), restOf(groups(e => e.type), 9, "types").map(g => ({ name: g.name, value: g.d, isRest: g.isRest, text: `${bytes(g.d)} · ${count(g.n)}`, colour: g.isRest ? palette[7] : palette[Math.min(typeRank.get(g.name), 7)], press: g.isRest ? null : choose(g.name, e => e.type === g.name) })));
+}
 const times = [60, 600, 3600, 21600, 86400, 604800, 2592000, Infinity];
 const within = (value, limits) => limits.findIndex(limit => value < limit);
-(function expiry() {
+function expiry() {
   const names = ["within 1 min", "within 10 min", "within 1 h", "within 6 h", "within 1 day", "within 7 days", "within 30 days", "later"];
   const rows = [{ name: "stale now", value: 0, d: 0, colour: "var(--bad)", test: e => !e.isFresh }, ...names.map((name, i) => ({ name, value: 0, d: 0, test: e => e.isFresh && within(e.left, times) === i }))];
-  for (const e of entries) { const row = rows[e.isFresh ? 1 + within(e.left, times) : 0]; row.value++; row.d += e.d; }
-  bars(el("expiry"), rows.map(r => ({ ...r, text: r.value ? `${count(r.value)} · ${bytes(r.d)}` : "0", press: r.value ? only(r.name, r.test) : null })), true);
-})();
-(function heat() {
-  if (isEmpty) return;
+  for (const e of shown) { const row = rows[e.isFresh ? 1 + within(e.left, times) : 0]; row.value++; row.d += e.d; }
+  bars(el("expiry"), rows.map(r => ({ ...r, text: r.value ? `${count(r.value)} · ${bytes(r.d)}` : "0", press: r.value ? choose(r.name, r.test) : null })), true);
+}
+function heat() {
+  el("heat").replaceChildren();
   const sizes = [1024, 10240, 102400, 1048576, 10485760, Infinity], sizeNames = ["< 1 KB", "< 10 KB", "< 100 KB", "< 1 MB", "< 10 MB", "more"];
   const ages = [60, 3600, 86400, 604800, 2592000, Infinity], ageNames = ["< 1 min", "< 1 h", "< 1 day", "< 7 days", "< 30 days", "older"];
   const cells = sizes.map(() => ages.map(() => 0)), place = e => e.age === null ? null : [within(e.b, sizes), within(e.age, ages)];
-  for (const e of entries) { const p = place(e); if (p) cells[p[0]][p[1]]++; }
+  for (const e of shown) { const p = place(e); if (p) cells[p[0]][p[1]]++; }
   const most = Math.max(1, ...cells.flat()), table = make("table", null, el("heat")), head = make("tr", null, make("thead", null, table)), body = make("tbody", null, table);
   make("td", "", head);
   for (const name of ageNames) make("th", name, head).scope = "col";
@@ -330,23 +415,28 @@ const within = (value, limits) => limits.findIndex(limit => value < limit);
       const button = make("button", count(n), cell), name = `${sizeNames[s]}, ${ageNames[a]} old`;
       button.style.background = `color-mix(in srgb, var(--bar) ${Math.round(8 + 40 * Math.log1p(n) / Math.log1p(most))}%, var(--card))`;
       button.setAttribute("aria-label", `${many(n, "entry", "entries")}: ${name}`);
-      button.addEventListener("click", only(name, e => { const p = place(e); return p && p[0] === s && p[1] === a; }));
+      button.addEventListener("click", choose(name, e => { const p = place(e); return p && p[0] === s && p[1] === a; }));
     });
   }
-})();
+}
 
 // ——— Why
-(function whys() {
-  if (!log || !log.loads) return;
-  const list = (box, rows, none, add) => { if (!rows.length) return make("p", none, box, "hint"); const ul = make("ul", null, box, "list"); for (const row of rows) add(row, make("li", null, ul)); };
-  list(el("misses"), log.topMisses, "No load needed a request.", (m, li) => {
+function whys() {
+  el("misses").replaceChildren(); el("refusals").replaceChildren();
+  if (!loads.loads) return;
+  const list = (box, rows, none, add) => { if (!rows.length) return make("p", none, box, "hint"); const ul = make("ul", null, box, "list"); for (const row of rows.slice(0, 12)) add(row, make("li", null, ul)); };
+  const isHere = row => !only.host || row.host === only.host;
+  if (only.from > -Infinity || only.to < Infinity) for (const id of ["misses", "refusals"]) make("p", "Of the whole log: this is not known by time.", el(id), "hint");
+  list(el("misses"), log.topMisses.filter(isHere), "No load needed a request.", (m, li) => {
     make("div", m.url, li, "url"); make("b", many(m.count, "miss", "misses"), li);
     make("span", `, ${m.seconds < 10 ? m.seconds.toFixed(1) + " s" : span(m.seconds)} waited, ${bytes(m.bytes)} · ${m.reason}`, li, "why");
   });
-  list(el("refusals"), log.refusals, "Each response from the network was stored.", (r, li) => {
+  const reasons = new Map();
+  for (const r of log.refusals.filter(isHere)) { const sum = reasons.get(r.reason) || { ...r, count: 0 }; sum.count += r.count; reasons.set(r.reason, sum); }
+  list(el("refusals"), [...reasons.values()].sort((a, b) => b.count - a.count), "Each response from the network was stored.", (r, li) => {
     make("b", count(r.count) + " × ", li); make("span", r.reason, li); make("div", "such as " + r.url, li, "url why");
   });
-})();
+}
 
 // ——— Table
 const titles = [
@@ -366,7 +456,7 @@ for (const [index, column] of titles.entries()) {
 function sort(index, descending) { order = index; isDescending = descending; limit = page; fill(); }
 function fill() {
   const search = el("search").value.toLowerCase().split(/\s+/).filter(Boolean), value = titles[order].of;
-  const found = entries.filter(e => {
+  const found = shown.filter(e => {
     if (chosen && !chosen.test(e)) return false;
     if (!search.length) return true;
     const text = `${e.url} ${e.type} ${e.status} ${e.isFresh ? "fresh" : "stale"} ${e.pin ? "pinned" : ""} ${e.tags}`.toLowerCase();
@@ -391,7 +481,7 @@ function fill() {
     head.querySelector(".arrow").textContent = i === order ? (isDescending ? "▼" : "▲") : "";
   });
   el("sortby").value = order; el("turn").textContent = isDescending ? "▼ descending" : "▲ ascending";
-  el("count").textContent = `${count(found.length)} of ${many(entries.length, "entry", "entries")}, ${bytes(found.reduce((sum, e) => sum + e.b, 0))}` + (data.cut ? `. URLs longer than ${data.cut} characters are cut in this page.` : "");
+  el("count").textContent = `${count(found.length)} of ${many(shown.length, "entry", "entries")}, ${bytes(found.reduce((sum, e) => sum + e.b, 0))} of bodies, ${bytes(found.reduce((sum, e) => sum + e.d, 0))} on disk` + (data.cut ? `. URLs longer than ${data.cut} characters are cut in this page.` : "");
   el("filter").replaceChildren();
   if (chosen) make("button", `Only ${chosen.name} ✕`, el("filter")).addEventListener("click", () => { chosen = null; fill(); el("search").focus(); });
   el("more").hidden = found.length <= limit;
@@ -401,7 +491,27 @@ el("sortby").addEventListener("change", () => sort(+el("sortby").value, !!titles
 el("turn").addEventListener("click", () => sort(order, !isDescending));
 el("more").addEventListener("click", () => { limit += 500; fill(); });
 
-rebuild(); drawTreemap(); drawRatio(); fill();
+// ——— Filter by host and time
+function drawAll() {
+  shown = isFiltered() ? entries.filter(e => (!only.host || e.host === only.host) && (only.from === -Infinity && only.to === Infinity || e.at !== null && e.at >= only.from && e.at <= only.to)) : entries;
+  loads = loadsShown(); chosen = null; limit = page;
+  head(); won(); rebuild(); drawTreemap(); el("detail").replaceChildren(); groupBars(); expiry(); heat(); whys(); fill();
+  el("clear").hidden = !isFiltered();
+  el("filtered").textContent = isFiltered() ? `${many(shown.length, "entry", "entries")} and ${many(loads.loads, "load", "loads")}. Entries count by the time when they were stored, loads by spans of ${span(log ? log.width : 1)}.` : "";
+}
+(function filters() {
+  const hosts = [...new Set([...groups(e => e.host).map(g => g.name), ...(log ? log.series.map(s => s.host).filter(Boolean) : [])])];
+  make("option", `all ${count(hosts.length)}`, el("hostfilter")).value = "";
+  for (const host of hosts.slice(0, 500)) make("option", host, el("hostfilter")).value = host;
+  el("hostlabel").hidden = hosts.length < 2;
+  el("filters").hidden = isEmpty && !(log && log.loads);
+  const time = (id, none) => { const value = el(id).value ? new Date(el(id).value) / 1000 : NaN; return Number.isFinite(value) ? value : none; };
+  el("filters").addEventListener("change", () => { only.host = el("hostfilter").value; only.from = time("from", -Infinity); only.to = time("to", Infinity); drawAll(); });
+  el("filters").addEventListener("submit", event => event.preventDefault());
+  el("clear").addEventListener("click", () => { el("filters").reset(); Object.assign(only, { host: "", from: -Infinity, to: Infinity }); drawAll(); el("hostfilter").focus(); });
+})();
+
+drawAll();
 let width = innerWidth;
-addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawTreemap(); drawRatio(); } });
+addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; rebuild(); drawTreemap(); drawRatio(); } });
 document.body.dataset.ready = "yes";
