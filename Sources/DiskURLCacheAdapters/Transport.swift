@@ -34,7 +34,10 @@ extension DiskURLCache {
     public final class Receiver: Sendable {
         private struct State {
             var hasHead = false
+            /// Nothing more is received.
             var hasEnded = false
+            /// The task is to be cancelled, since nobody needs what it would still receive.
+            var isStopped = false
             var isPaused = false
             var waiting: [CheckedContinuation<Void, Never>] = []
             /// The task that sends the request.
@@ -64,7 +67,7 @@ extension DiskURLCache {
         }
 
         private func receive(_ head: DeliveredHead) {
-            guard (100...999).contains(head.status) else { return end(URLError(.badServerResponse)) }
+            guard (100...999).contains(head.status) else { return end(URLError(.badServerResponse), stops: true) }
             let isWanted = state.withLock { state in
                 defer { state.hasHead = state.hasHead || head.status >= 200 }
                 return !state.hasEnded && !state.hasHead
@@ -87,39 +90,43 @@ extension DiskURLCache {
             }
         }
 
-        private func end(_ error: (any Swift.Error)?) {
-            let isEnd = state.withLock { state in
-                defer { state.hasEnded = true }
-                return !state.hasEnded
-            }
-            guard isEnd else { return }
-            cancel()
-            receiver.fetchEnded(error, of: token)
+        /// - Parameter stops: whether the transport is still sending. If it is not, its task is not cancelled: the
+        ///   answer is stored in that task, by code of the app, too, which may ask `Task.isCancelled`.
+        private func end(_ error: (any Swift.Error)?, stops: Bool) {
+            if close(stops: stops) { receiver.fetchEnded(error, of: token) }
         }
 
-        fileprivate func cancel() {
-            let task = state.withLock { state in
-                defer { (state.task, state.hasEnded) = (nil, true) }
-                return state.task
+        fileprivate func cancel() { close(stops: true) }
+
+        /// - Returns: false if this had ended before.
+        @discardableResult
+        private func close(stops: Bool) -> Bool {
+            let (task, isEnd) = state.withLock { state in
+                let before = (state.task, !state.hasEnded)
+                state.task = nil
+                state.hasEnded = true
+                state.isStopped = state.isStopped || stops
+                return before
             }
             setPaused(false)
-            task?.cancel()
+            if stops { task?.cancel() }
+            return isEnd
         }
 
         fileprivate func start(_ transport: some Transport) {
             let task = Task {
                 do {
                     try await transport.send(request, to: self)
-                    end(nil)
+                    end(nil, stops: false)
                 } catch {
-                    end(error)
+                    end(error, stops: false)
                 }
             }
-            let isLate = state.withLock { state in
+            let isStoppedAlready = state.withLock { state in
                 if !state.hasEnded { state.task = task }
-                return state.hasEnded
+                return state.isStopped
             }
-            if isLate { task.cancel() }
+            if isStoppedAlready { task.cancel() }
         }
 
         fileprivate func setPaused(_ isPaused: Bool) {

@@ -217,6 +217,29 @@ import Testing
         #expect(cache.cachedResponse(for: request)?.data == Data("body".utf8))
     }
 
+    /// What the app is asked when the answer is stored may be asked in the transport's task, which has ended well.
+    @Test func anAnswerIsStoredInNoCancelledTask() async throws {
+        let asked = Mutex<[Bool]>([])
+        let own = try ScratchDirectory("task")
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: own.appending("cache"))
+        configuration.willCacheResponse = { response, _ in
+            asked.withLock { $0.append(Task.isCancelled) }
+            return response
+        }
+        let cache = DiskURLCache(configuration: configuration)
+        for number in 0..<20 {
+            // Before or after the task is known, and in memory or in a file.
+            let transport = ClosureTransport { _, exchange in
+                if number % 2 == 0 { await Task.yield() }
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.receiver.receive(Data(count: number < 10 ? 100 : 2 << 20))
+            }
+            _ = try await cache.load(Responses.request("/\(number)"), through: transport).pieces()
+        }
+        #expect(asked.withLock { $0 } == Array(repeating: false, count: 20))
+    }
+
     @Test func withoutAHeadInTimeTheLoadFails() async throws {
         let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
         let request = request.impatient
