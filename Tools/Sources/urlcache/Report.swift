@@ -24,8 +24,8 @@ struct Report: ParsableCommand {
         }
         let logged = LogSummary(DiskURLCache.EventLog.entries(in: file))
         let summary = Stats.summary(of: records, in: inspector)
-        let intact = records.filter { $0.problem == nil }
         let now = Date()
+        let intact = records.filter { $0.problem == nil }.map { RecordFacts($0, now: now) }
         // Long URLs are cut if they would make the page too large to send to somebody.
         var longestPath = 600
         var page = ""

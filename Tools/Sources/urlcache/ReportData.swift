@@ -1,5 +1,3 @@
-import DiskURLCache
-import DiskURLCacheTools
 import Foundation
 
 /// The data of the page. To keep a page of 10,000 entries below 2 MB, entries are stored by column, and repeated texts
@@ -57,7 +55,7 @@ struct ReportData: Encodable {
     let log: LogSummary?
 
     init(
-        _ records: [DiskURLCache.Inspector.Record], summary: Stats.Summary, log: LogSummary?, directory: String,
+        _ records: [RecordFacts], summary: Stats.Summary, log: LogSummary?, directory: String,
         now: Date,
         longestPath: Int
     ) {
@@ -68,7 +66,7 @@ struct ReportData: Encodable {
         self.log = log
         var (hosts, folders, types, vary, tags) = (Table(), Table(), Table(), Table(), Table())
         var columns = Columns()
-        let countByURL = Dictionary(records.map { ($0.url ?? $0.fileName, 1) }, uniquingKeysWith: +)
+        let countByURL = Dictionary(records.map { ($0.url ?? $0.file, 1) }, uniquingKeysWith: +)
         var seenByURL: [String: Int] = [:]
         var isCut = false
         for record in records {
@@ -83,17 +81,17 @@ struct ReportData: Encodable {
             columns.folder.append(folders.place(folder))
             columns.leaf.append(leaf)
             columns.type.append(types.place(record.contentType ?? "unknown"))
-            columns.vary.append(vary.place(record.varyFields.joined(separator: ", ")))
+            columns.vary.append(vary.place(record.vary.joined(separator: ", ")))
             columns.tags.append(record.tags.isEmpty ? -1 : tags.place(record.tags.joined(separator: ", ")))
             columns.status.append(record.status ?? 0)
             columns.bytes.append(record.bytes)
-            columns.disk.append(record.bytesOnDisk)
-            columns.age.append(record.age.map(Self.seconds))
+            columns.disk.append(record.allocated)
+            columns.age.append(record.age.map { Self.seconds(TimeInterval($0)) })
             columns.stored.append(record.storedAt.map { Self.seconds(now.timeIntervalSince($0)) })
             columns.used.append(record.lastUsed.map { Self.seconds(max(0, now.timeIntervalSince($0))) })
             columns.left.append(record.freshUntil.map { Self.seconds($0.timeIntervalSince(now)) })
             columns.pinned.append(record.isPinned ? 1 : 0)
-            let name = record.url ?? record.fileName
+            let name = record.url ?? record.file
             seenByURL[name, default: 0] += 1
             columns.variant.append(seenByURL[name] ?? 1)
             columns.variants.append(countByURL[name] ?? 1)
@@ -104,10 +102,9 @@ struct ReportData: Encodable {
         (self.vary, self.tags) = (vary.texts, tags.texts)
     }
 
-    private static func parts(of record: DiskURLCache.Inspector.Record) -> (host: String, folder: String, leaf: String)
-    {
+    private static func parts(of record: RecordFacts) -> (host: String, folder: String, leaf: String) {
         let host = host(of: record.url)
-        guard let text = record.url else { return (host, "", "\(record.fileName.prefix(16))…") }
+        guard let text = record.url else { return (host, "", "\(record.file.prefix(16))…") }
         guard let separator = text.range(of: "://") else { return (host, "", text) }
         let path = text[separator.upperBound...].drop { $0 != "/" && $0 != "?" }
         let folderEnd = path.prefix { $0 != "?" }.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex

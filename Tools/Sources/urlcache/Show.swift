@@ -124,13 +124,13 @@ struct Show: ParsableCommand {
 
     private static func table(of variants: [DiskURLCache.Inspector.Record]) -> String {
         let now = Date()
-        let rows = variants.map { record in
+        let rows = variants.map { RecordFacts($0, now: now) }.map { record in
             [
                 record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
                 byteCount(record.bytes),
                 record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-",
-                record.isFresh(at: now) ? colour("yes", .good) : colour("no", .warning),
-                record.varyFields.isEmpty ? "-" : printable(record.varyFields.joined(separator: ", ")), record.fileName,
+                record.isFresh ? colour("yes", .good) : colour("no", .warning),
+                record.vary.isEmpty ? "-" : printable(record.vary.joined(separator: ", ")), record.file,
             ]
         }
         return columns(

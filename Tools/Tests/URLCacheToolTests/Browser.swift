@@ -45,7 +45,8 @@
             process.waitUntilExit()
         }
 
-        /// What it wrote that was no answer: exceptions, texts in the console, requests for anything but files and data.
+        /// What it wrote that was no answer: exceptions, texts in the console, requests for anything but files and
+        /// data.
         var complaints: [String] {
             events.compactMap { event in
                 let parameters = event["params"] as? [String: Any] ?? [:]
