@@ -3,7 +3,7 @@ import Foundation
 
 extension DiskURLCache {
     /// Answers a request from memory, from disk, or through an app's HTTP client. The engine, keys, rules and events
-    /// are those of `data(for:fallback:session:)`; the body streams.
+    /// are those of `bytes(for:fallback:session:progress:)`, and so is the stream: `write(to:)` makes a file of it.
     ///
     /// Equal loads at the same time share one request, whatever their transports are. A load does not wait for another
     /// one whose body has made no progress for `timeoutInterval` seconds. Returns when the head is known.
@@ -14,11 +14,12 @@ extension DiskURLCache {
     ///   - transport: sends the requests, also for a refresh in the background.
     ///   - variant: part of the key. Clients that deliver bodies in different forms, such as decoded and not decoded,
     ///     must have different variants; nil is the variant of `URLSession`, which decodes.
+    ///   - progress: as of `bytes(for:fallback:session:progress:)`.
     ///   - redirect: called with a redirect, the request that it answers, and the request that would follow. Returns
     ///     the request to follow, or nil to deliver the redirect itself. Without this closure redirects are followed.
     /// - Throws: the error of the transport, `URLError`, or `CancellationError`.
     public func load(
-        _ request: Request, through transport: some Transport, variant: String? = nil,
+        _ request: Request, through transport: some Transport, variant: String? = nil, progress: Progress? = nil,
         redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil
     ) async throws -> ResponseStream {
         try Task.checkCancellation()
@@ -26,15 +27,16 @@ extension DiskURLCache {
         if let redirect { decides = { head, request, next in redirect(Head(head), request, next) } }
         let reader = reader(
             of: request, over: OpenTransport(transport: transport, keyVariant: variant), redirect: decides)
-        return ResponseStream(try await reader.head(), reader)
+        return try await ResponseStream(reader, progress: progress)
     }
 
     /// The same for a `URLRequest`.
     public func load(
-        _ request: URLRequest, through transport: some Transport, variant: String? = nil,
+        _ request: URLRequest, through transport: some Transport, variant: String? = nil, progress: Progress? = nil,
         redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil
     ) async throws -> ResponseStream {
         try request.requireURL()
-        return try await load(Request(request), through: transport, variant: variant, redirect: redirect)
+        return try await load(
+            Request(request), through: transport, variant: variant, progress: progress, redirect: redirect)
     }
 }

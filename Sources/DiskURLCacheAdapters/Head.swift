@@ -20,3 +20,13 @@ extension DiskURLCache {
         }
     }
 }
+
+extension DiskURLCache.ResponseStream {
+    /// Status and header fields. From the network, they are as the transport delivered them.
+    public var head: DiskURLCache.Head {
+        DiskURLCache.Head(ResponseHead(status: delivered.status, fields: delivered.fields))
+    }
+
+    /// The URL of the answer, after redirects.
+    public var url: URL? { delivered.url }
+}

@@ -21,11 +21,6 @@ extension DiskURLCache.Criteria: PrintedByDescription {
     package var printedText: String { "entries of \(scope)" }
 }
 
-extension DiskURLCache.ResponseStream: PrintedByDescription {
-    /// The request, the status, and the source of the answer, in one line.
-    package var printedText: String { report.description }
-}
-
 extension DiskURLCache.Receiver: PrintedByDescription {
     /// The request whose answer is received, in one line.
     package var printedText: String { "receives the answer to \(request)" }

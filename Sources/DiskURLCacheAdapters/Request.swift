@@ -2,7 +2,7 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache.Request {
-    /// A request for `DiskURLCache.load(_:through:variant:redirect:)`. Nil if `url` is not a URL.
+    /// A request for `DiskURLCache.load(_:through:variant:progress:redirect:)`. Nil if `url` is not a URL.
     /// - Parameters:
     ///   - streamsBody: whether there is a body that is not given here, since the transport streams it.
     ///   - timeoutInterval: the seconds within which the head of the answer must arrive.

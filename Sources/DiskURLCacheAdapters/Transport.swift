@@ -3,7 +3,7 @@ import Foundation
 
 extension DiskURLCache {
     /// An HTTP client that the cache uses instead of `URLSession`; see
-    /// `DiskURLCache.load(_:through:variant:redirect:)`.
+    /// `DiskURLCache.load(_:through:variant:progress:redirect:)`.
     ///
     /// ```swift
     /// struct Canned: DiskURLCache.Transport {

@@ -12,8 +12,8 @@ extension DiskURLCache.Inspector {
     /// Takes no lock, changes nothing, and sends no request.
     /// - Parameters:
     ///   - request: the request to explain.
-    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:redirect:)`. Nil: the entries of `URLSession`,
-    ///     or if there are none, those of a `CachingHTTPClient`.
+    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:progress:redirect:)`. Nil: the entries of
+    ///     `URLSession`, or if there are none, those of a `CachingHTTPClient`.
     ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only. It
     ///     counts as having arrived `now`.
     ///   - sentAt: when the request for it was sent; nil: `now`.

@@ -16,7 +16,7 @@ enum SignedAPI {
         defer { try? FileManager.default.removeItem(at: directory) }
 
         var settings = DiskURLCache.Configuration(directory: directory)
-        settings.keyPolicy = .standard.includingFields("sign").includingJSONBody(ofMethods: "POST")
+        settings.keyPolicy = .standard.includingFields("sign").includingBody(ofMethods: "POST", asJSON: true)
         settings.willCacheResponse = { response, _ in isFailure(response.data) ? nil : response }
         let cache = DiskURLCache(configuration: settings)
         URLCache.shared = cache
@@ -46,7 +46,7 @@ enum SignedAPI {
                 String(decoding: load.data, as: UTF8.self))
         }
         await origin.stop()
-        print("keyPolicy = .standard.includingFields(\"sign\").includingJSONBody(ofMethods: \"POST\")\n")
+        print("keyPolicy = .standard.includingFields(\"sign\").includingBody(ofMethods: \"POST\", asJSON: true)\n")
         print(table.text)
         let requests = await origin.log.count
         print("\nRequests at the origin: \(requests) of \(calls.count).")

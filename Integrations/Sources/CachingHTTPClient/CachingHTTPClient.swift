@@ -47,8 +47,8 @@ public final class CachingHTTPClient: Sendable {
     ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
     ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
     ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see: `QUERY` (RFC 10008), and for
-    ///     GraphQL also `POST` (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before
-    ///     they are sent. All other bodies stream, and a request with one is never answered from the cache.
+    ///     GraphQL also `POST` (`DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:)`). Their bodies are gathered
+    ///     before they are sent. All other bodies stream, and a request with one is never answered from the cache.
     public init(
         cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,

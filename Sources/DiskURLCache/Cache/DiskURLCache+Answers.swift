@@ -17,6 +17,13 @@ extension DiskURLCache {
     public func data(
         for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil
     ) async throws -> Answer {
+        try await reader(of: request, fallback, session, acceptsPieces: false).answer()
+    }
+
+    /// A load by a session; it begins at once.
+    private func reader(
+        of request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool
+    ) throws -> LoadReader {
         try Task.checkCancellation()
         try request.requireURL()
         var request = request
@@ -28,7 +35,53 @@ extension DiskURLCache {
         var transport = session.map { SessionLink(session: $0) } ?? directLink
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         request = transport.withCookies(transport.effectiveRequest(request))
-        return try await LoadReader(core.resolve(Request(request)), from: core, over: transport).answer()
+        return LoadReader(core.resolve(Request(request)), from: core, over: transport, acceptsPieces: acceptsPieces)
+    }
+
+    /// Answers a request as ``data(for:fallback:session:)``, with the body in pieces: a body of any length takes little
+    /// memory, whether it comes from the network or from disk. Returns when the head is known.
+    ///
+    /// ```swift
+    /// let stream = try await cache.bytes(for: request)
+    /// print(stream.response.statusCode, stream.report.outcome)
+    /// for try await piece in stream { hash.update(data: piece) }
+    /// ```
+    ///
+    /// Once there is a head, an error of the network in the middle of the body is thrown by the loop: no stored
+    /// response replaces the answer then.
+    /// - Parameters:
+    ///   - progress: counts the bytes that the reader of the stream has taken; its total is the length of the body, -1
+    ///     until that is known. Cancelling it cancels the load: the cache sets its `cancellationHandler`.
+    public func bytes(
+        for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil,
+        progress: Progress? = nil
+    ) async throws -> ResponseStream {
+        try await ResponseStream(
+            reader(of: request, fallback, session, acceptsPieces: true), progress: progress)
+    }
+
+    /// Answers a request as ``bytes(for:fallback:session:progress:)``, and writes the body to a new file, whether it is
+    /// stored or not. The file is a copy: the app may change it. A stored body is copied by the system where it can do
+    /// that: it takes no memory, and on some file systems no space.
+    ///
+    /// The file appears when the body is whole, and with any status: look at `response.statusCode`. A process that is
+    /// killed meanwhile leaves a hidden file beside it, whose name ends with `.partial`.
+    /// - Parameters:
+    ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
+    ///     files.
+    ///   - progress: see ``bytes(for:fallback:session:progress:)``.
+    /// - Throws: what ``bytes(for:fallback:session:progress:)`` and its stream throw, and a `CocoaError` for the file:
+    ///   `.fileWriteFileExists`, `.fileNoSuchFile` (of the folder), `.fileWriteNoPermission`, `.fileWriteOutOfSpace`…
+    ///   If there is a file already, or none can be made, no request is sent.
+    @discardableResult
+    public func file(
+        for request: URLRequest, at url: URL, fallback: Options.Fallback? = nil, session: URLSession? = nil,
+        progress: Progress? = nil
+    ) async throws -> (response: HTTPURLResponse, report: Report) {
+        let file = try DestinationFile(url)
+        let stream = try await bytes(for: request, fallback: fallback, session: session, progress: progress)
+        try await stream.write(to: file)
+        return (stream.response, stream.report)
     }
 
     /// The answer to a `GET` of a URL; see ``data(for:fallback:session:)``.

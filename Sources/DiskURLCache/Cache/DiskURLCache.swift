@@ -287,8 +287,4 @@ extension DiskURLCache: CacheShell {}
 
 // Dumping the class would print the keys in memory, and `Authorization` is part of a key. Printing it gives what
 // `NSObject` prints: its name and its address.
-extension DiskURLCache: CustomReflectable {
-    public var customMirror: Mirror {
-        Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
-    }
-}
+extension DiskURLCache: PrintedWithoutProperties {}

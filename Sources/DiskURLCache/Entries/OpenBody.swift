@@ -7,15 +7,23 @@ package struct OpenBody: Sendable {
     /// The bytes that `next` has not returned yet, as a range of the whole body.
     private(set) var range: Range<Int>
     private let read: @Sendable (_ range: Range<Int>, _ rest: [Data]) -> Data?
+    private let copy: @Sendable (_ range: Range<Int>, _ file: Int32) -> Int32?
 
     /// Large enough that the work for each piece hardly counts.
     static let pieceLength = 256 << 10
 
-    /// - Parameter read: returns these bytes of the body, followed by other data; nil if they cannot be read. The
-    ///   closure keeps the file open.
-    init(count: Int, read: @escaping @Sendable (_ range: Range<Int>, _ rest: [Data]) -> Data?) {
+    /// - Parameters:
+    ///   - read: returns these bytes of the body, followed by other data; nil if they cannot be read. The closure keeps
+    ///     the file open.
+    ///   - copy: appends these bytes of the body to a file that is open for writing; the system's error number if that
+    ///     fails.
+    init(
+        count: Int, read: @escaping @Sendable (_ range: Range<Int>, _ rest: [Data]) -> Data?,
+        copy: @escaping @Sendable (_ range: Range<Int>, _ file: Int32) -> Int32?
+    ) {
         range = 0..<count
         self.read = read
+        self.copy = copy
     }
 
     var count: Int { range.count }
@@ -34,6 +42,10 @@ package struct OpenBody: Sendable {
 
     /// The same, followed by what is not in the file.
     func contents(followedBy rest: [Data]) -> Data? { read(range, rest) }
+
+    /// Appends the bytes that `next` has not returned yet to a file that is open for writing, without reading them into
+    /// memory where the system can. Returns the system's error number if that fails.
+    func copy(to file: Int32) -> Int32? { copy(range, file) }
 
     /// The next piece; nil if it cannot be read. An empty body has no pieces.
     mutating func next() -> Data? {

@@ -69,8 +69,8 @@ extension DiskURLCache {
         case accepted
         /// The response is delivered and not stored (``Reason/wrongDigest``). An older stored response stays.
         case notStored
-        /// Like `notStored`, and ``DiskURLCache/DiskURLCache/data(for:fallback:session:)`` throws
-        /// ``Reason/wrongDigest``. Other loads cannot fail any more, since they deliver the body while it arrives.
+        /// Like `notStored`, and direct calls throw ``Reason/wrongDigest``: `data(for:)`, and at the end of the body
+        /// `bytes(for:)`, `file(for:at:)` and `load(_:through:)`. A session's loads do not fail.
         case failed
     }
 }

@@ -7,7 +7,7 @@ extension DiskURLCache {
     /// ```swift no-check
     /// if report.notStoredReason == .noStore { … }
     /// ```
-    public struct Reason: Sendable, Hashable, Codable, PrintedByDescription {
+    public struct Reason: Sendable, Hashable, CodedByForm, PrintedByDescription {
         /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change. A reason that has a
         /// constant has its name: `no-store` is ``noStore``.
         public var code: String { row.code }
@@ -23,31 +23,31 @@ extension DiskURLCache {
         /// Compared by its code: phrases may contain different numbers or names.
         ///
         /// A class, because each decision carries a reason: copying one reference is cheap.
-        private final class Row: Sendable, Hashable, Codable {
-            let code: String
-            let words: String
-            let source: String?
-            let advice: String?
+        package final class Row: Sendable, Hashable, Codable {
+            fileprivate let code: String
+            fileprivate let words: String
+            fileprivate let source: String?
+            fileprivate let advice: String?
 
-            init(_ code: String, _ words: String, _ source: String?, _ advice: String?) {
+            fileprivate init(_ code: String, _ words: String, _ source: String?, _ advice: String?) {
                 self.code = code
                 self.words = words
                 self.source = source
                 self.advice = advice
             }
 
-            static func == (left: Row, right: Row) -> Bool { left === right || left.code == right.code }
+            package static func == (left: Row, right: Row) -> Bool { left === right || left.code == right.code }
 
-            func hash(into hasher: inout Hasher) { hasher.combine(code) }
+            package func hash(into hasher: inout Hasher) { hasher.combine(code) }
         }
 
         private init(_ code: String, _ words: String, _ source: String? = nil, advice: String? = nil) {
             row = Row(code, words, source, advice)
         }
 
-        public init(from decoder: any Decoder) throws { row = try Row(from: decoder) }
+        package var form: Row { row }
 
-        public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
+        package init(form row: Row) { self.row = row }
     }
 }
 
@@ -154,12 +154,12 @@ extension DiskURLCache.Reason {
     static let bodyNotKeyed = Self(
         "body-not-keyed", "it is a GET or HEAD with a body, and the key policy does not include the body",
         "RFC 9110 §9.3.1",
-        advice: "Include the body in the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
-    /// Only `GET`, `HEAD` and `QUERY` are cached, and the methods of ``KeyPolicy/includingBody(ofMethods:)``.
+        advice: "Include the body in the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:).")
+    /// Only `GET`, `HEAD` and `QUERY` are cached, and the methods of ``KeyPolicy/includingBody(ofMethods:asJSON:)``.
     static let methodNotCached = Self(
         "method-not-cached", "this method is cached only if the key policy includes the body", "RFC 9111 §2",
         advice:
-            "If the request only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:); the response needs a lifetime."
+            "If the request only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:); the response needs a lifetime."
     )
     static let queryWithoutContent = Self(
         "query-without-content", "it is a QUERY without a body, or its body is not known", "RFC 10008 §2",

@@ -74,7 +74,7 @@ package struct Explainer {
             let reason = key.refusal ?? .noKey
             sayWithoutKey(reason)
             return DiskURLCache.Explanation(
-                outcome: .bypass(reason), notStoredReason: received == nil ? nil : reason, description: text)
+                outcome: .bypass(reason), notStoredReason: received == nil ? nil : reason, printedText: text)
         }
         let decision = decider.decision()
         sayKey(key)
@@ -86,7 +86,7 @@ package struct Explainer {
         if received == nil, let selected { sayWay(of: selected.fields) }
         sayReceived(isKeyed: true)
         if received == nil, let selected { sayAdvice(selected, for: decision, options) }
-        return DiskURLCache.Explanation(outcome: outcome(of: decision), notStoredReason: refusal, description: text)
+        return DiskURLCache.Explanation(outcome: outcome(of: decision), notStoredReason: refusal, printedText: text)
     }
 
     private var text: String {

@@ -1,19 +1,19 @@
 import Foundation
 
 extension DiskURLCache {
-    /// What a cache would do with a request, and why, clause by clause. Made by
+    /// What a cache would do with a request, and why, clause by clause: its `description` says it in paragraphs with
+    /// headings (the key, what the request asks for, the stored responses, freshness with its numbers, validators, the
+    /// decision, whether the answer is stored, and advice). Sentences end with the source of the rule, such as
+    /// `[RFC 9111 §4.2.1]`. Made by
     /// ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)`` and
     /// `DiskURLCache.Inspector.explanation(for:variant:response:sentAt:now:)`.
-    public struct Explanation: Sendable, Hashable, CustomStringConvertible {
+    public struct Explanation: Sendable, Hashable, PrintedByDescription {
         /// The outcome of a load now: ``Report/Outcome/revalidated(_:)`` if it would send a conditional request,
         /// assuming that the origin confirms the stored response. Otherwise the network is assumed to answer.
         package let outcome: Report.Outcome
         /// Why the given response would not be stored; nil when it would be, and when none was given.
         package let notStoredReason: Reason?
-        /// The explanation as text, in paragraphs with headings: the key, what the request asks for, the stored
-        /// responses, freshness with its numbers, validators, the decision, whether the answer is stored, and advice.
-        /// Sentences end with the source of the rule, such as `[RFC 9111 §4.2.1]`.
-        public let description: String
+        package let printedText: String
     }
 
     /// Explains what this cache would do with a request now, by its rules and options.
@@ -21,8 +21,8 @@ extension DiskURLCache {
     /// Reads the heads of stored responses on the caller's thread. Sends no request and stores nothing.
     /// - Parameters:
     ///   - request: the request to explain.
-    ///   - variant: the variant of `load(_:through:variant:redirect:)`; nil for `URLSession` and all clients that share
-    ///     its entries.
+    ///   - variant: the variant of `load(_:through:variant:progress:redirect:)`; nil for `URLSession` and all clients
+    ///     that share its entries.
     ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
     ///     It counts as having arrived now.
     ///   - sentAt: when the request for it was sent; nil: now.

@@ -64,20 +64,12 @@ extension DiskURLCache {
         /// that no policy can hand one body the answer to another.
         ///
         /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
-        public func includingBody(ofMethods methods: String...) -> KeyPolicy {
-            including(.bytes, ofMethods: methods)
-        }
-
-        /// As ``includingBody(ofMethods:)``, but the order of members and white space in a JSON body make no difference
-        /// (GraphQL). A body that is not JSON, or whose request says `no-transform`, is compared by its bytes.
-        public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
-            including(.json, ofMethods: methods)
-        }
-
-        private func including(_ form: BodyForm, ofMethods methods: [String]) -> KeyPolicy {
+        /// - Parameter asJSON: the order of members and white space in a JSON body make no difference (GraphQL). A body
+        ///   that is not JSON, or whose request says `no-transform`, is compared by its bytes.
+        public func includingBody(ofMethods methods: String..., asJSON: Bool = false) -> KeyPolicy {
             var policy = self
             for method in methods {
-                policy.bodyForms[method.uppercased()] = form
+                policy.bodyForms[method.uppercased()] = asJSON ? .json : .bytes
             }
             return policy
         }

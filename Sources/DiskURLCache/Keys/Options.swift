@@ -8,29 +8,48 @@ extension DiskURLCache {
     /// See <doc:RulesAndOptions>.
     public struct Options: Sendable, Hashable, Codable {
         /// Where responses are kept.
-        public enum Storage: String, Sendable, Hashable, Codable {
+        public enum Storage: Sendable, Hashable, NamedCase {
             /// In memory, and on disk when the response may be reused.
             case memoryAndDisk
             /// Never on disk: for personal data and answers to authenticated requests.
             case memoryOnly
             /// Neither looked up nor stored.
             case never
+
+            package static let allNamed: [Storage] = [.memoryAndDisk, .memoryOnly, .never]
         }
 
         /// How long responses are fresh. It does not apply to responses with `no-store` and to errors (status 400 and
         /// above).
-        public enum Lifetime: Sendable, Hashable, Codable {
+        public enum Lifetime: Sendable, Hashable, CodedByForm {
             /// This long if the server sends no lifetime. The cache then does not guess one.
             case whenMissing(TimeSpan)
             /// This long, whatever the server sends.
             case always(TimeSpan)
             /// This long, or as long as the server sends if that is longer.
             case atLeast(TimeSpan)
+
+            package var form: [String: TimeSpan] {
+                switch self {
+                case .whenMissing(let time): ["whenMissing": time]
+                case .always(let time): ["always": time]
+                case .atLeast(let time): ["atLeast": time]
+                }
+            }
+
+            package init?(form: [String: TimeSpan]) {
+                switch form.first {
+                case ("whenMissing", let time)?: self = .whenMissing(time)
+                case ("always", let time)?: self = .always(time)
+                case ("atLeast", let time)?: self = .atLeast(time)
+                default: return nil
+                }
+            }
         }
 
         /// Which stored response may answer when the network or the server fails, or the cache is offline
         /// (``DiskURLCache/DiskURLCache/isOffline``).
-        public enum Fallback: String, Sendable, Hashable, Codable {
+        public enum Fallback: Sendable, Hashable, NamedCase {
             /// As HTTP allows: none with `no-cache`, no stale one with `must-revalidate`, and instead of an error only
             /// within the time of `stale-if-error`.
             case asServed
@@ -38,6 +57,8 @@ extension DiskURLCache {
             /// `max-age=0` are not obeyed then. For content that is better old than not there; not for balances, seats
             /// or permissions. The report says that the server forbids it (``Reason/anyStored``).
             case anyStored
+
+            package static let allNamed: [Fallback] = [.asServed, .anyStored]
         }
 
         /// Where the response is kept; nil: in memory and on disk.
@@ -129,9 +150,9 @@ extension DiskURLCache.Options: PrintedByDescription {
             case nil: nil
             }
         let set: [(String, String?)] = [
-            ("storage", storage?.rawValue), ("lifetime", lifetimeText),
+            ("storage", storage?.form), ("lifetime", lifetimeText),
             ("staleWhileRevalidate", staleWhileRevalidate?.description),
-            ("staleIfError", staleIfError?.description), ("fallback", fallback?.rawValue),
+            ("staleIfError", staleIfError?.description), ("fallback", fallback?.form),
             ("minimumInterval", minimumInterval?.description), ("errorLifetime", errorLifetime?.description),
             ("invalidatesURL", invalidatesURL.map { "\($0)" }),
             ("minimumDiskLifetime", minimumDiskLifetime?.description), ("keyPolicy", keyPolicy),

@@ -9,7 +9,7 @@ extension DiskURLCache {
     /// settings.staleWhileRevalidate = 30
     /// settings.minimumDiskLifetime = DiskURLCache.TimeSpan(.milliseconds(500))
     /// ```
-    public struct TimeSpan: Sendable, Hashable, Codable {
+    public struct TimeSpan: Sendable, Hashable, CodedByForm {
         /// The length in seconds.
         package let seconds: TimeInterval
 
@@ -23,6 +23,10 @@ extension DiskURLCache {
         public static func days(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 86_400) }
 
         private init(seconds: TimeInterval) { self.seconds = seconds }
+
+        package var form: TimeInterval { seconds }
+
+        package init(form seconds: TimeInterval) { self.seconds = seconds }
 
         /// The same length.
         @available(macOS 13, iOS 16, tvOS 16, watchOS 9, *)

@@ -106,6 +106,8 @@ package final class LoadReader: Sendable {
     private let load: DirectLoad
     let driver: LoadDriver
     private let timeout: TimeInterval?
+    /// Those of the pieces that were read; nil if there is nothing to compare.
+    private let digests = Mutex<BodyDigests?>(nil)
 
     /// Begins the load.
     /// - Parameters:
@@ -127,7 +129,7 @@ package final class LoadReader: Sendable {
         cancel()
     }
 
-    private func cancel(_ error: any Error = CancellationError()) {
+    package func cancel(_ error: any Error = CancellationError()) {
         guard load.state.withLock({ $0.end == nil }) else { return }
         load.fail(error)
         driver.cancel()
@@ -149,25 +151,81 @@ package final class LoadReader: Sendable {
             return nil
         }
         guard head.isHTTP else { throw URLError(.badServerResponse) }
+        digests.withLock { $0 = statedDigests(head) }
         return head
     }
 
     /// The next piece of the body; nil at its end. For one reader at a time.
     package func next() async throws -> Data? {
+        switch try await nextPart() {
+        case .memory(let data)?:
+            digests.withLock { $0?.update(data) }
+            return data
+        case .file(let body)?:
+            guard let data = body.contents else { throw unreadable() }
+            digests.withLock { $0?.update(data) }
+            return data
+        case nil:
+            if let field = digests.withLock({ $0?.contradiction }) { throw DiskURLCache.Reason.wrongDigest(in: field) }
+            return nil
+        }
+    }
+
+    /// The next piece, perhaps still in its file; nil at the end of the body.
+    private func nextPart() async throws -> Body? {
         let call = try await receive { state -> LoadCall?? in
             if let call = state.pieces.next() { return call }
             try state.end?.get()
             return state.end == nil ? nil : .some(nil)
         }
         switch call {
-        case .load(let data)?: return data
-        case .read(let body)?:
-            if let data = body.contents { return data }
-            let error = URLError(.resourceUnavailable)
-            load.failReading(error)
-            driver.cancel()
-            throw error
+        case .load(let data)?: return .memory(data)
+        case .read(let body)?: return .file(body)
         case .receive?, .stream?, .confirmStorage?, .finish?, .fail?, nil: return nil
+        }
+    }
+
+    /// Appends the next piece of the body to a file. For one reader at a time.
+    /// - Returns: the length of the piece; nil at the end of the body.
+    func copyNext(to file: DestinationFile) async throws -> Int? {
+        // A body whose digest is compared has to be read.
+        guard digests.withLock({ $0 == nil }) else {
+            guard let data = try await next() else { return nil }
+            return try await append(.memory(data), to: file)
+        }
+        guard let part = try await nextPart() else { return nil }
+        return try await append(part, to: file)
+    }
+
+    private func append(_ part: Body, to file: DestinationFile) async throws -> Int {
+        do {
+            try await file.append(part)
+            return part.count
+        } catch {
+            // Otherwise a reader that goes on would get a body with a gap.
+            endReading(error)
+            throw error
+        }
+    }
+
+    private func unreadable() -> any Error {
+        let error = URLError(.resourceUnavailable)
+        endReading(error)
+        return error
+    }
+
+    private func endReading(_ error: any Error) {
+        load.failReading(error)
+        driver.cancel()
+    }
+
+    /// The length of the body as the store or the head of the answer gives it; nil if neither does.
+    func expectedLength(_ head: DeliveredHead) -> Int? {
+        switch driver.report.outcome {
+        case .hit, .revalidated: driver.report.bytes
+        case .miss, .bypass, .notAllowed, .failed:
+            driver.report.request.method == "HEAD"
+                ? 0 : ResponseHead(status: head.status, fields: head.fields).bodyLength
         }
     }
 
@@ -188,13 +246,17 @@ package final class LoadReader: Sendable {
 
     /// Which digest of the head contradicts the body, if the load is to fail for it.
     private func wrongDigest(_ head: DeliveredHead?, _ data: Data) -> String? {
-        guard driver.cache.wrongDigest == .failed, let head,
-            var digests = BodyDigests(
-                head.fields, status: head.status, method: driver.report.request.method,
-                isDecoded: driver.transport.decodesBodies)
-        else { return nil }
+        guard let head, var digests = statedDigests(head) else { return nil }
         digests.update(data)
         return digests.contradiction
+    }
+
+    /// The digests that are compared with the body that the caller gets, by the configuration.
+    private func statedDigests(_ head: DeliveredHead) -> BodyDigests? {
+        guard driver.cache.wrongDigest == .failed else { return nil }
+        return BodyDigests(
+            head.fields, status: head.status, method: driver.report.request.method,
+            isDecoded: driver.transport.decodesBodies)
     }
 
     package var report: DiskURLCache.Report {

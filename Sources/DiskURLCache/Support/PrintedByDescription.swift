@@ -5,14 +5,19 @@ import Foundation
 ///
 /// Without it, Swift prints every stored property, however deep. Some must not be in a log: the `Authorization` or
 /// `Cookie` of a request, a body, a password in a URL.
-package protocol PrintedByDescription: CustomStringConvertible, CustomReflectable {
+package protocol PrintedByDescription: CustomStringConvertible, PrintedWithoutProperties {
     /// The `description`, which is no member to learn for each type.
     var printedText: String { get }
 }
 
 extension PrintedByDescription {
     public var description: String { printedText }
+}
 
+/// A type whose properties nobody prints, not even by `dump`.
+package protocol PrintedWithoutProperties: CustomReflectable {}
+
+extension PrintedWithoutProperties {
     public var customMirror: Mirror {
         Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
     }

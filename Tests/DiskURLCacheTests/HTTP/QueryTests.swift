@@ -36,9 +36,9 @@ import Testing
     @Test(arguments: [
         ("QUERY", DiskURLCache.KeyPolicy.standard),
         ("QUERY", .standard.includingBody(ofMethods: "QUERY")),
-        ("QUERY", .standard.includingJSONBody(ofMethods: "QUERY")),
+        ("QUERY", .standard.includingBody(ofMethods: "QUERY", asJSON: true)),
         ("POST", .standard.includingBody(ofMethods: "POST")),
-        ("POST", .standard.includingJSONBody(ofMethods: "POST")),
+        ("POST", .standard.includingBody(ofMethods: "POST", asJSON: true)),
     ])
     func whatTheBytesMeanIsInTheKey(method: String, policy: DiskURLCache.KeyPolicy) {
         let forms: [[String: String]] = [
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func noTransformHoldsForEveryKeyedJSONBody() {
-        let policy = DiskURLCache.KeyPolicy.standard.includingJSONBody(ofMethods: "POST")
+        let policy = DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST", asJSON: true)
         func key(_ body: String, _ control: String) -> RequestKey? {
             policy.key(
                 for: URLRequest(

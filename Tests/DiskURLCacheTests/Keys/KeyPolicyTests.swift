@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func canonicalJSONBodies() {
-        let policy = DiskURLCache.KeyPolicy.standard.includingJSONBody(ofMethods: "POST")
+        let policy = DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST", asJSON: true)
         func key(_ body: String) -> RequestKey? {
             policy.key(for: request("http://h/graphql", method: "POST", body: body))
         }

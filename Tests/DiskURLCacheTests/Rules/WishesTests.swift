@@ -149,7 +149,7 @@ import Testing
     func aMutationEmptiesItsURLUnlessTheAppSaysOtherwise(_ invalidatesURL: Bool?) async throws {
         let origin = try OriginServer { request in .ok("\(request.number)", ["Cache-Control": "max-age=60"]) }
         var configuration = DiskURLCache.Configuration(memoryCapacity: 4 << 20, diskCapacity: 0)
-        configuration.keyPolicy = .standard.includingJSONBody(ofMethods: "POST")
+        configuration.keyPolicy = .standard.includingBody(ofMethods: "POST", asJSON: true)
         configuration.rules = [
             .init(
                 for: .request { $0.httpBody.map { String(decoding: $0, as: UTF8.self).contains("mutation") } == true },

@@ -120,7 +120,9 @@ package final class IncomingBody: Sendable {
     // MARK: Reading
 
     /// The bytes that are written by now, to be read in pieces.
-    var opening: OpenBody { OpenBody(count: count, read: opened.bytes(_:followedBy:)) }
+    var opening: OpenBody {
+        OpenBody(count: count, read: opened.bytes(_:followedBy:), copy: opened.copy(_:to:))
+    }
 }
 
 /// The share of the capacity that bodies take while they arrive, and their files.

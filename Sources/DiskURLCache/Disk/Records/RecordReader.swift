@@ -192,7 +192,7 @@ package struct RecordReader: Sendable {
             let piece = try HeapBytes(Self.pieceLength)
             guard try checksum(ofBody: length, in: opened.file, through: piece) == footer.bodyChecksum
             else { return nil }
-            return .file(OpenBody(count: length, read: opened.bytes(_:followedBy:)))
+            return .file(OpenBody(count: length, read: opened.bytes(_:followedBy:), copy: opened.copy(_:to:)))
         }
         if tail.hasWholeRecord {
             let sum = tail.end.withBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
