@@ -78,6 +78,11 @@ final class StorageAdapter: StorageLayer {
 
     func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }
 
+    /// A storage does not give the entries of a host or a tag, so they cannot be changed.
+    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
+        remove(matching: criteria)
+    }
+
     func removeAll() { storage.removeEntries(matching: .everything) }
 
     // MARK: Removals by other caches

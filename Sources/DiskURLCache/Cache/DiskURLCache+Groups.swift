@@ -3,60 +3,112 @@ import Foundation
 // Removals of many entries at once, and pins.
 
 extension DiskURLCache {
-    /// Removes every response with a tag (``Options/tags``), such as those of an account, from memory and disk before
-    /// it returns. If another process uses or used the directory, and on Apple platforms always, it reads the head of
-    /// every record on the caller's thread.
-    public func removeCachedResponses(tag: String) {
-        core.store.remove(matching: EntryCriteria(tag: tag))
-    }
-
-    /// Removes every entry of a group that responses named in `Cache-Groups` (RFC 9875), or in one of
-    /// ``Configuration/groupFields``, from memory and disk before it returns. Takes as long as
-    /// ``removeCachedResponses(tag:)``.
-    /// - Parameters:
-    ///   - group: the name that the server sends. Case matters.
-    ///   - url: any URL of the server: a group is one of an origin (scheme, host and port). A URL of another kind
-    ///     removes nothing, and an event says so (``Error/Code/invalidPattern``).
-    public func removeCachedResponses(group: String, of url: URL) {
-        guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else {
-            return reportNothingRemoved("\"\(url.withoutQuery ?? "")\" is no http or https URL with a host.")
-        }
-        core.store.remove(matching: EntryCriteria(group: group, of: parts))
-    }
-
-    /// Removes every response that was stored for a request with this `Authorization` field, such as those of an
-    /// account that logs out, from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
-    /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
-    public func removeCachedResponses(authorization: String) {
-        removeCachedResponses(tag: core.tag(ofCredentials: authorization))
-    }
-
-    /// Removes every response of a host, but not of its subdomains, from memory and disk before it returns.
-    /// - Parameter host: the name as in a URL, an international one in any form that Foundation gives; upper and lower
-    ///   case and a trailing dot make no difference. If the text cannot be a host's name, nothing is removed, and an
-    ///   event says so (``Error/Code/invalidPattern``).
-    public func removeCachedResponses(host: String) {
-        guard let name = URLCanonicalizer.host(host) else {
-            return reportNothingRemoved(
-                "\(host.quotedWithoutCredentials) is not a host; give the name alone, as in \"example.com\".")
-        }
-        core.store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
-    }
-
-    /// Removes every response whose canonical URL begins with a text. Different spellings of the same URL make no
-    /// difference. Reads every record of the host on the caller's thread, so it takes longer than the other removals.
+    /// Removes the responses that meet all given conditions, from memory and disk before it returns.
     ///
-    /// Responses of the host that were stored without their URL (``Configuration/keepsURLs`` was false) are all
-    /// removed, so that none is left that should be removed.
-    /// - Parameter prefix: scheme and host, and the path or its beginning. If no URL can begin with the text, nothing
-    ///   is removed, and an event says so (``Error/Code/invalidPattern``).
-    public func removeCachedResponses(urlPrefix prefix: String) {
-        guard let canonical = URLCanonicalizer.prefix(prefix) else {
-            return reportNothingRemoved(
-                "no URL begins with \(prefix.quotedWithoutCredentials); write \"https://example.com/path\".")
+    /// ```swift
+    /// cache.removeCachedResponses(tag: "account-7")
+    /// cache.removeCachedResponses(host: "example.com", olderThan: Date(timeIntervalSinceNow: -86_400))
+    /// ```
+    ///
+    /// If another process uses or used the directory, and on Apple platforms always, it reads the head of every record
+    /// on the caller's thread; for a prefix always those of the host. If a condition cannot be met by any response,
+    /// or there is none, nothing is removed, and an event says so (``Error/Code/invalidPattern``).
+    /// - Parameters:
+    ///   - tag: one of the response's ``Options/tags``, such as that of an account.
+    ///   - group: a group that the response named in `Cache-Groups` (RFC 9875), or in one of
+    ///     ``Configuration/groupFields``. Case matters. Needs `url`.
+    ///   - url: any URL of the server: a group is one of an origin (scheme, host and port).
+    ///   - authorization: the `Authorization` field of the request, as it was sent, such as `Bearer abc`: of an account
+    ///     that logs out.
+    ///   - host: the name as in a URL, an international one in any form that Foundation gives; not its subdomains.
+    ///     Upper and lower case and a trailing dot make no difference.
+    ///   - prefix: scheme and host, and the path or its beginning. Different spellings of the same URL make no
+    ///     difference. Responses of the host that were stored without their URL (``Configuration/keepsURLs`` was
+    ///     false) are all removed, so that none is left that should be removed.
+    ///   - date: only responses that were stored before. ``removeCachedResponses(since:)`` is the other direction.
+    public func removeCachedResponses(
+        tag: String? = nil, group: String? = nil, of url: URL? = nil, authorization: String? = nil,
+        host: String? = nil, urlPrefix prefix: String? = nil, olderThan date: Date? = nil
+    ) {
+        let found = criteria(
+            for: nil, tag: tag, group: group, of: url, authorization: authorization, host: host, prefix, date)
+        guard let found else { return }
+        guard found != .everything else {
+            return reportNothingRemoved("give a condition, or removeAllCachedResponses().")
         }
-        core.store.remove(
-            matching: EntryCriteria(hostHash: canonical.host.map(RequestKey.hostHash), urlPrefix: canonical.text))
+        core.store.remove(matching: found)
+    }
+
+    /// Marks the responses that meet all given conditions as stale, all of them without a condition: each is validated
+    /// before it is used again, like one whose lifetime is over, also against ``Options/lifetime`` and
+    /// ``Options/minimumInterval``. It is not removed: its `ETag` saves loading it again, `stale-while-revalidate` and
+    /// `stale-if-error` count from now, and ``isOffline`` serves it.
+    ///
+    /// ```swift
+    /// cache.markStale(tag: "news")
+    /// cache.markStale(for: request)
+    /// ```
+    ///
+    /// The mark is part of the stored response: it lasts until an answer to a later request confirms or replaces it,
+    /// also in a new process. Other processes with the directory see it when they next read the response from disk;
+    /// they forget what they have in memory, at the latest a second after this call. A load that is under way stores
+    /// nothing. Responses in an `EntryStorage` of the app are removed, since it cannot list them; fallback directories
+    /// are not changed. Takes as long as the removal with the same conditions, which see for them.
+    /// - Parameter request: only responses of its URL.
+    public func markStale(
+        for request: URLRequest? = nil, tag: String? = nil, group: String? = nil, of url: URL? = nil,
+        authorization: String? = nil, host: String? = nil, urlPrefix prefix: String? = nil, olderThan date: Date? = nil
+    ) {
+        let found = criteria(
+            for: request, tag: tag, group: group, of: url, authorization: authorization, host: host, prefix, date)
+        if let found { core.store.markStale(matching: found, at: core.now) }
+    }
+
+    /// Nil if a condition cannot be met by any response: then an event says so.
+    private func criteria(
+        for request: URLRequest?, tag: String?, group: String?, of url: URL?, authorization: String?, host: String?,
+        _ prefix: String?, _ date: Date?
+    ) -> EntryCriteria? {
+        func refuse(_ details: String) -> EntryCriteria? {
+            reportNothingRemoved(details)
+            return nil
+        }
+        var criteria = EntryCriteria.everything
+        criteria.storedBefore = date
+        var hosts: Set<UInt32> = []
+        var tags = [tag, authorization.map { core.tag(ofCredentials: $0) }].compactMap { $0 }
+        if let request {
+            guard let key = core.key(for: request) else { return refuse("the request has no key.") }
+            criteria.resource = key.resource
+        }
+        if let host {
+            guard let name = URLCanonicalizer.host(host) else {
+                return refuse(
+                    "\(host.quotedWithoutCredentials) is not a host; give the name alone, as in \"example.com\".")
+            }
+            hosts.insert(RequestKey.hostHash(name))
+        }
+        if let prefix {
+            guard let canonical = URLCanonicalizer.prefix(prefix) else {
+                return refuse(
+                    "no URL begins with \(prefix.quotedWithoutCredentials); write \"https://example.com/path\".")
+            }
+            if let host = canonical.host { hosts.insert(RequestKey.hostHash(host)) }
+            criteria.urlPrefix = canonical.text
+        }
+        if let group {
+            guard let url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else {
+                return refuse("\"\(url?.withoutQuery ?? "")\" is no http or https URL with a host.")
+            }
+            let ofGroup = EntryCriteria(group: group, of: parts)
+            if let host = ofGroup.hostHash { hosts.insert(host) }
+            tags += [ofGroup.tag].compactMap { $0 }
+        }
+        guard tags.count < 2 else { return refuse("give one of tag, group and authorization.") }
+        guard hosts.count < 2 else { return refuse("no response is of two hosts.") }
+        criteria.tag = tags.first
+        criteria.hostHash = hosts.first
+        return criteria
     }
 
     /// Pins the stored responses to a request, or unpins them. Pinned responses are evicted last, as long as they take
@@ -66,12 +118,6 @@ extension DiskURLCache {
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
         core.setPinned(isPinned, for: request)
-    }
-
-    /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
-    /// ``removeCachedResponses(tag:)``.
-    public func removeCachedResponses(olderThan date: Date) {
-        core.store.remove(matching: EntryCriteria(storedBefore: date))
     }
 
     /// Empties one layer and leaves the others unchanged. Returns at once, however many responses there are. Fallback

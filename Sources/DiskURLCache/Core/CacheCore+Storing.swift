@@ -125,7 +125,14 @@ extension CacheCore {
             store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(parts.host)))
             tell(.clearSiteData)
         } else if !invalidation.groups.isEmpty {
-            for group in Set(invalidation.groups) { store.remove(matching: EntryCriteria(group: group, of: parts)) }
+            for group in Set(invalidation.groups) {
+                let criteria = EntryCriteria(group: group, of: parts)
+                if configuration.marksGroupsStale {
+                    store.markStale(matching: criteria, at: now)
+                } else {
+                    store.remove(matching: criteria)
+                }
+            }
             tell(.groupInvalidation(names: invalidation.groups))
         }
     }

@@ -48,6 +48,9 @@ extension DiskURLCache {
         /// Response fields besides `Cache-Groups` (RFC 9875) that name the groups of a response: names between white
         /// space or commas, as older servers send them for a CDN. `["Surrogate-Key", "Cache-Tag", "xkey"]`.
         public var groupFields: [String] = []
+        /// Whether `Cache-Group-Invalidation` (RFC 9875) marks the responses of a group as stale, instead of removing
+        /// them: see ``DiskURLCache/DiskURLCache/markStale(for:tag:group:of:authorization:host:urlPrefix:olderThan:)``.
+        public var marksGroupsStale = false
         /// Which requests share a response.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``Options/keyPolicy``).

@@ -267,34 +267,35 @@ extension DiskStore {
             return announcing(.removedResource(resource)) { withIO { records.remove(resource: resource, &$0.events) } }
         }
         announcing(.removedAll) {
-            let rows: [IndexRow]
-            if refresh() {
-                for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
-                rows = catalog.read { $0.leastRecentFirst }
-            } else {
-                let listing = try? FolderListing(files, paths, owner: configuration.owner)
-                rows = listing?.records.map { IndexRow($0.name, $0.status) } ?? []
-            }
             // Heads are read without a lock.
-            for row in rows where criteria.mayMatch(row) && matches(criteria, row) {
+            for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
                 withIO { io in
                     let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
-                    if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
+                    if isSame || records.matches(criteria, row) { records.removeForGood(row.name, &io.events) }
                 }
             }
         }
     }
 
-    /// A record that cannot be read is removed as well, since it might match.
-    private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        switch reader.read(row.name, .tail, limit: .max >> 1) {
-        case .record(let record):
-            let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
-            let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
-            return criteria.mayMatch(full) && criteria.matches(record.metadata)
-        case .unreadable, .damaged: return true
-        case .missing, .foreign: return false
+    /// Marks every entry that meets all conditions as stale, by a new tail of its record. Other caches are told that
+    /// everything may have been removed, so that they forget what they have in memory. A record that gets no tail, for
+    /// example on a full disk, is removed.
+    package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
+        announcing(.removedAll) {
+            for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+                withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
+            }
         }
+    }
+
+    /// Of every record that is known, or that is in the folder.
+    private func allRows() -> [IndexRow] {
+        if refresh() {
+            for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
+            return catalog.read { $0.leastRecentFirst }
+        }
+        let listing = try? FolderListing(files, paths, owner: configuration.owner)
+        return listing?.records.map { IndexRow($0.name, $0.status) } ?? []
     }
 
     /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged. False
@@ -319,7 +320,7 @@ extension DiskStore {
     }
 
     /// Tells the other caches before and after a removal, if there are any.
-    private func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
+    func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
         guard mayRemove else { return }
         // If a guest removes one variant, the owner is told about a store, so that it looks at the files of the key
         // from now on.

@@ -8,7 +8,7 @@ extension ReuseFacts {
     ///
     /// Counts from the arrival: the origin's clock makes no difference.
     func rest(_ options: CachingOptions, now: Date) -> DiskURLCache.Reason? {
-        guard options.restsAfterAnswers else { return nil }
+        guard options.restsAfterAnswers, staleSince == nil else { return nil }
         let elapsed = now.timeIntervalSince(responseTime)
         // The clock was set back.
         guard elapsed >= 0 else { return nil }

@@ -7,6 +7,8 @@ import Foundation
 package final class ReuseFacts: Sendable {
     let status: Int
     let responseTime: Date
+    /// See `StoredResponse.staleSince`.
+    let staleSince: Date?
     let directives: ResponseDirectives
     /// `corrected_initial_age` with its terms (RFC 9111 §4.2.3).
     let ageOnArrival: Age.OnArrival
@@ -64,6 +66,7 @@ package final class ReuseFacts: Sendable {
         self.response = response
         status = response.status
         responseTime = response.responseTime
+        staleSince = response.staleSince
         directives = known ?? ResponseDirectives(response.fields)
         ageOnArrival = Age.OnArrival(of: response)
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)

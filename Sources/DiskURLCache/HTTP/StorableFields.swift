@@ -96,6 +96,7 @@ enum StorableFields {
         result.fields = filtered(HeaderFields(kept + update), isShared: isShared)
         // The stored `Date` would make the validated response look old.
         if exchange.fields["Date"] == nil { result.fields.set("Date", HTTPDate.format(exchange.responseTime)) }
+        if let since = stored.staleSince, exchange.requestTime >= since { result.staleSince = nil }
         result.requestTime = exchange.requestTime
         result.responseTime = exchange.responseTime
         return result

@@ -12,6 +12,9 @@ package struct StoredResponse: Sendable, Equatable {
     var responseTime: Date
     /// The values that the request had in the fields that `Vary` names.
     var vary: VaryKey
+    /// When the app, or an answer, said that the response is stale from now on; nil if nobody did. An answer to a later
+    /// request ends that.
+    var staleSince: Date?
 }
 
 extension StoredResponse {

@@ -5,6 +5,8 @@ enum SystemHead {
     static func handedOut(_ stored: StoredResponse) -> HeaderFields {
         var fields = stored.fields
         if fields["Date"] == nil { fields.append("Date", HTTPDate.format(stored.responseTime)) }
+        // All that the loader can be told about a response that was marked as stale.
+        if stored.staleSince != nil { fields.set("Cache-Control", "no-cache") }
         return fields
     }
 

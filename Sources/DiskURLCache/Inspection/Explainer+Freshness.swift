@@ -11,6 +11,9 @@ extension Explainer {
         let freshness = Freshness(of: reuse, options: options, now: now)
         let (lifetime, section) = origin(of: freshness, reuse, response, options)
         say(topic, "Lifetime: \(freshness.lifetime) s, \(lifetime).", section)
+        if let since = response.staleSince {
+            say(topic, "Marked as stale \(span(max(0, now.timeIntervalSince(since)))) ago: its lifetime ended then.")
+        }
         let arrival = reuse.ageOnArrival
         let since = freshness.age.subtractingSaturated(arrival.corrected)
         say(

@@ -92,8 +92,8 @@ extension DiskURLCache {
         /// cached.
         public var keyPolicy: String?
         /// Names of groups to which the response belongs, for
-        /// ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:)``. Tags are written to disk as plain text, so they
-        /// must not be secrets.
+        /// ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:group:of:authorization:host:urlPrefix:olderThan:)``.
+        /// Tags are written to disk as plain text, so they must not be secrets.
         public var tags: Set<String> = []
         /// Whether the response is evicted last, as long as pinned responses take no more than
         /// ``DiskURLCache/DiskURLCache/Configuration/pinnedFraction`` of the disk capacity.

@@ -58,6 +58,24 @@ struct MemoryRecord: MemoryValue {
         replace(sequence, by: body.map { StoredEntry(metadata: metadata, body: $0) })
     }
 
+    /// Marks variants as stale. Those that are on disk are read from there the next time.
+    /// - Parameters:
+    ///   - isOnDisk: whether a variant may be on disk, too.
+    ///   - change: marks the metadata; false if that changes nothing.
+    mutating func markStale(
+        where isConcerned: (StoredVariant) -> Bool, isOnDisk: (EntryMetadata) -> Bool,
+        _ change: (inout EntryMetadata) -> Bool
+    ) {
+        for variant in variants where isConcerned(variant) {
+            var metadata = variant.metadata
+            if isOnDisk(metadata) {
+                replace(metadata.sequence, by: nil)
+            } else if change(&metadata) {
+                replace(variant.metadata.sequence, with: metadata)
+            }
+        }
+    }
+
     mutating func removeAll(where isRemoved: (StoredVariant) -> Bool) {
         variants.removeAll(where: isRemoved)
     }

@@ -100,16 +100,25 @@ final class RemovalCounters: Sendable {
     /// - Returns: the number of the removal.
     func begin(matching criteria: EntryCriteria, at now: Date) -> UInt64 {
         state.withLock { state in
-            if state.groups.count == Self.groupLimit {
-                let oldest = state.groups.removeFirst()
-                state.everything = oldest.number
-                state.everythingRemovedAt = max(state.everythingRemovedAt, oldest.removedAt)
-            }
-            let group = Group(number: state.next(), criteria: criteria, removedAt: now)
-            state.groups.append(group)
+            let group = add(Group(number: state.next(), criteria: criteria, removedAt: now), to: &state)
             state.groupsUnderWay.append(group)
             return group.number
         }
+    }
+
+    /// Notes that the matching entries are stale from now on: an answer to an older request is not stored any more.
+    func note(staleMatching criteria: EntryCriteria) {
+        state.withLock { state in _ = add(Group(number: state.next(), criteria: criteria), to: &state) }
+    }
+
+    private func add(_ group: Group, to state: inout State) -> Group {
+        if state.groups.count == Self.groupLimit {
+            let oldest = state.groups.removeFirst()
+            state.everything = oldest.number
+            state.everythingRemovedAt = max(state.everythingRemovedAt, oldest.removedAt)
+        }
+        state.groups.append(group)
+        return group
     }
 
     func end(_ number: UInt64) { state.withLock { $0.groupsUnderWay.removeAll { $0.number == number } } }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Makes a disk layer that replaces the built-in one.
 package protocol StorageMaker: Sendable {
     /// Whether caches of several users keep their entries in it.
@@ -26,6 +28,8 @@ package protocol StorageLayer: AnyObject, Sendable {
     func remove(_ key: RequestKey)
     func remove(_ key: RequestKey, variant: VaryKey)
     func remove(matching criteria: EntryCriteria)
+    /// Marks the matching entries as stale, or removes those that cannot be marked.
+    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64)
     func removeAll()
 
     // Changes by other caches, from any thread.

@@ -81,6 +81,25 @@ extension TieredStore {
         }
     }
 
+    /// Marks the matching entries of all layers as stale: each is validated before it is used again, as one whose
+    /// lifetime is over. The mark is in the record, so it outlives the process. Holds no lock while it reads the heads
+    /// of records. An answer that was asked for before is not stored.
+    func markStale(matching criteria: EntryCriteria, at time: Date) {
+        removals.note(staleMatching: criteria)
+        // Changes that began before are complete now, and are found.
+        for stripe in stripes { stripe.withLock { _ in } }
+        disk?.markStale(matching: criteria, at: time, sequence: sequence.next(at:))
+        memory.updateAll { key, record in
+            record?.markStale(
+                where: { criteria.matches(key, $0.metadata) },
+                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk },
+                { $0.markStale(at: time, sequence: sequence.next(at:)) })
+        }
+        weakResponses.updateAll { key, response in
+            if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
+        }
+    }
+
     func removeAll() {
         holdingAllStripes {
             removals.noteEverything(at: now)

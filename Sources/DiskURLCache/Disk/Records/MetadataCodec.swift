@@ -25,6 +25,7 @@ package enum MetadataCodec {
         guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return false }
         writer.append(UInt32(clamping: metadata.tags.count))
         for tag in metadata.tags { writer.append(tag) }
+        if let since = metadata.http?.staleSince { writer.append(since.timeIntervalSinceReferenceDate) }
         return writer.count <= maximumLength
     }
 
@@ -32,7 +33,7 @@ package enum MetadataCodec {
         var reader = ByteReader(bytes)
         guard let storedAt = reader.date(), let url = reader.optionalString(), let kind = reader.number(UInt8.self)
         else { return nil }
-        let response: EntryMetadata.Response
+        var response: EntryMetadata.Response
         switch kind {
         case 0:
             guard let http = readResponse(from: &reader) else { return nil }
@@ -45,9 +46,13 @@ package enum MetadataCodec {
         default: return nil
         }
         guard let userInfo = PropertyValueCodec.readDictionary(from: &reader),
-            let tags = reader.list(4, { $0.string() }),
-            reader.remaining == 0
+            let tags = reader.list(4, { $0.string() })
         else { return nil }
+        if reader.remaining > 0 {
+            guard let since = reader.date(), reader.remaining == 0, case .http(var http) = response else { return nil }
+            http.staleSince = since
+            response = .http(http)
+        }
         return EntryMetadata(
             sequence: sequence, url: url, response: response, storedAt: storedAt, placement: .memoryAndDisk,
             userInfo: userInfo, tags: tags, isPinned: isPinned)
