@@ -8,11 +8,10 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// One hot operation, a given number of times: what `.ci/check-counts` runs under callgrind and strace. Only what is done
-// between `beginCounting` and `endCounting` is counted, and each operation is done in a warm-up before: the first one
-// makes types and finds symbols, and the first lookups read what was stored before the folder was listed from disk.
-// It uses the library alone, so it builds quickly, and public names alone, so older versions of the library can be
-// counted by it.
+// One hot operation, a given number of times: what `.ci/check-counts` runs under callgrind and strace. Each one is done
+// as a warm-up first: the first one makes types and finds symbols, and memory does not know all that was stored before
+// the folder was listed. Only what comes between `beginCounting` and `endCounting` is counted. The program uses the
+// library alone, so it builds quickly, and public names alone, so older versions of the library can be counted.
 
 /// How many responses are stored before, and how many operations are done in a warm-up.
 private let entries = 100
