@@ -142,8 +142,7 @@ import Testing
         let outside = fixture.scratch.appending("outside").path
         try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
         try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
-        // As if a second had gone by.
-        store.nextCheck.set(0)
+        store.lookLater()
         #expect(store.body(key) == nil)
         store.maintenance.resume()
     }

@@ -62,6 +62,20 @@ func testBody(_ number: Int, length: Int = 1000) -> Data {
     return Data(bytes)
 }
 
+extension DiskStore {
+    private static let hours = Mutex<UInt64>(0)
+
+    /// What a lookup does that comes an hour after the last one: it looks for what others have changed. No lookup after
+    /// it does so before the next call of this method.
+    func lookLater() {
+        let hours = Self.hours.withLock { hours in
+            hours += 1
+            return hours
+        }
+        checkIfDue(at: MonotonicTime.nanoseconds + hours * 3_600_000_000_000)
+    }
+}
+
 /// What a store told.
 final class EventLog: Sendable {
     private let log = Mutex<[DiskEvent]>([])

@@ -15,6 +15,8 @@ final class FaultyFileSystem: FileSystem {
         var path: String
         /// Counts all calls from 1.
         var number: Int
+        /// Of an opening: `O_RDONLY` and the like; 0 for other calls.
+        var flags: Int32 = 0
 
         var name: String { String(path.split(separator: "/").last ?? "") }
         var isRecord: Bool { name.utf8.count == RecordName.length }
@@ -129,10 +131,10 @@ final class FaultyFileSystem: FileSystem {
 
     var changes: [Change] { state.withLock { $0.changes } }
 
-    private func fault(_ operation: Operation, _ path: String) -> Fault? {
+    private func fault(_ operation: Operation, _ path: String, flags: Int32 = 0) -> Fault? {
         let (rule, call) = state.withLock { state in
             state.count += 1
-            let call = Call(operation: operation, path: path, number: state.count)
+            let call = Call(operation: operation, path: path, number: state.count, flags: flags)
             if state.logsCalls { state.calls.append(call) }
             return (state.rule, call)
         }
@@ -156,8 +158,8 @@ final class FaultyFileSystem: FileSystem {
     // MARK: The seam
 
     func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
-        try fault(.open, path)
         let name = String(cString: path)
+        if case .error(let code) = fault(.open, name, flags: flags) { throw Errno(code) }
         state.withLock { $0.openFlags.append(flags) }
         let isNew = flags & O_CREAT != 0 && (try? system.status(at: path)) == nil
         let file = try system.open(path, flags)

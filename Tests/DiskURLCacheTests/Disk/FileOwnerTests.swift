@@ -114,8 +114,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         isGiven.withLock { $0 = true }
-        // As if a second had gone by.
-        store.nextCheck.set(0)
+        store.lookLater()
         #expect(store.body(key) == nil)
         store.maintenance.resume()
     }

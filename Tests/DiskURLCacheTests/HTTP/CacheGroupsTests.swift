@@ -125,12 +125,10 @@ import Testing
         try await site.load("https://h.example/write", method: "POST", ["Cache-Group-Invalidation": "\"x\", \"w\""])
         #expect(site.stored(urls) == Array(urls.dropFirst(2)))
         var reasons: [DiskURLCache.Reason] = []
-        for await event in events {
-            if case .invalidated(let url, let reason) = event {
-                #expect(url?.path == "/write" && reason.description.contains("x, w"))
-                reasons.append(reason)
-            }
-            if case .load = event { break }
+        for event in await events.elements(upTo: "the report of the load", \.isLoad) {
+            guard case .invalidated(let url, let reason) = event else { continue }
+            #expect(url?.path == "/write" && reason.description.contains("x, w"))
+            reasons.append(reason)
         }
         #expect(reasons.map(\.code) == ["group-invalidation"])
     }

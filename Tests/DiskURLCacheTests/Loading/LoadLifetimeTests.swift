@@ -47,7 +47,7 @@ import Testing
             }
             if isKnown { return }
             if way == .shared {
-                while cache.loads.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+                await eventually("a load that waits") { cache.loads.waiterCount > 0 }
             }
             await exchange.receiver.receive(Data(count: way == .inFile ? 4 << 20 : 1_000))
             if way == .cutShort { throw URLError(.networkConnectionLost) }

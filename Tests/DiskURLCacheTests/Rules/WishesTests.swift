@@ -86,10 +86,16 @@ import Testing
             do { _ = try await cache.data(for: request) } catch let error as URLError { codes.append(error.code) }
         }
         #expect(codes.count == 2 && codes.first == codes.last)
-        var outcomes: [DiskURLCache.Report.Outcome] = []
-        for await case .load(let load) in events {
-            outcomes.append(load.outcome)
-            if outcomes.count == 2 { break }
+        let loads = Mutex(0)
+        let heard = await events.elements(upTo: "the reports of two loads") { event in
+            guard event.isLoad else { return false }
+            return loads.withLock { count in
+                count += 1
+                return count == 2
+            }
+        }
+        let outcomes = heard.compactMap { event -> DiskURLCache.Report.Outcome? in
+            if case .load(let load) = event { load.outcome } else { nil }
         }
         #expect(outcomes == [.failed, .notAllowed(.minimumInterval)])
         withExtendedLifetime(origin) {}

@@ -122,8 +122,11 @@
             let remover = directory.open()
             cache.put("private", inMemoryOnly: true)
             #expect(cache.contains(Responses.request("/a")))
+            // No pass looks in its place.
+            cache.rest()
             remover.remove(.key)
             await eventually("the removal to be seen") { !cache.contains(Responses.request("/a")) }
+            cache.wake()
         }
 
         // MARK: At a bad moment

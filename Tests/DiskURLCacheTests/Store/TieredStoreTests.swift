@@ -273,14 +273,20 @@ import Testing
     }
 
     /// Memory ran short, and the app holds the response.
-    @Test func aVariantThatIsRemovedIsNotFoundWhereTheAppHoldsIt() throws {
-        let fixture = try Fixture(memory: 64 << 20, disk: 0)
+    @Test(arguments: ["variant", "key", "replaced"])
+    func whatIsRemovedIsNotFoundWhereTheAppHoldsIt(how: String) throws {
+        let fixture = try Fixture(memory: 64 << 10, disk: 0)
         fixture.store("/a", "1")
         let held = fixture.cache.cachedResponse(for: Responses.request("/a"))
         fixture.cache.relieveMemoryPressure()
         let key = try fixture.key("/a")
         let found = try #require(fixture.store.lookup(key).variants().first)
-        fixture.store.remove(key, found.metadata)
+        switch how {
+        case "variant": fixture.store.remove(key, found.metadata)
+        case "key": fixture.store.remove(key)
+        // By one that is too large to be stored.
+        default: fixture.store("/a", String(repeating: "2", count: 64 << 10))
+        }
         #expect(fixture.body("/a") == nil)
         withExtendedLifetime(held) {}
     }

@@ -83,9 +83,8 @@ import Testing
         let events = site.cache.events()
         try await site.asks("/p?a=1")
         var stored = 0
-        for await event in events {
+        for event in await events.elements(upTo: "the report of the load", \.isLoad) {
             if case .stored = event { stored += 1 }
-            if case .load = event { break }
         }
         #expect(stored == 1 && site.cache.statistics.stores == 1)
     }
@@ -117,7 +116,7 @@ import Testing
         site.clock.advance(by: 100)
         let events = site.cache.events()
         try await site.asks("/p?a=2")
-        for await case .stored in events { break }
+        _ = await events.first("the store of the refresh") { if case .stored = $0 { true } else { nil } }
         #expect(site.asked.withLock { $0.last?.url?.query } == "a=2")
         for path in ["/p?a=1", "/p?a=3"] { #expect(try await !site.asks(path)) }
     }

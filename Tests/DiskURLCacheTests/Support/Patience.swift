@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import DiskURLCache
+
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
@@ -70,6 +72,21 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     }
 }
 
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// The elements up to the first one for which `isLast` is true; an issue if that one does not come.
+    func elements(
+        upTo what: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ isLast: @escaping @Sendable (Element) -> Bool
+    ) async -> [Element] {
+        let elements = Mutex<[Element]>([])
+        _ = await first(what, sourceLocation: sourceLocation) { element in
+            elements.withLock { $0.append(element) }
+            return isLast(element) ? true : nil
+        }
+        return elements.withLock { $0 }
+    }
+}
+
 extension DispatchSemaphore {
     /// Waits for a signal; false, and an issue, if none comes.
     @discardableResult
@@ -127,4 +144,8 @@ extension Data {
         try? FileManager.default.removeItem(at: file)
         self = bytes
     }
+}
+
+extension DiskURLCache.Event {
+    var isLoad: Bool { if case .load = self { true } else { false } }
 }
