@@ -29,8 +29,8 @@ final class StorageAdapter: StorageLayer {
         storage.entries(named: key.digest.hex).filter { $0.key == key }
     }
 
-    /// A storage may keep any number of variants. As on the built-in disk eight are of use; the oldest of the others
-    /// are removed when they are seen.
+    /// A storage may keep any number of variants. As on the built-in disk, the eight newest are used; older ones are
+    /// removed when they are seen.
     func variants(of key: RequestKey) -> [StoredVariant] {
         let key = key.diskKey
         let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }

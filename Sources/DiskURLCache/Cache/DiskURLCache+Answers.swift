@@ -114,14 +114,16 @@ extension DiskURLCache {
                 do {
                     try request.requireURL()
                     let hop = core.resolve(Request(request))
-                    let (policy, directives) = (hop.request.policy, hop.facts.directives)
+                    let policy = hop.request.policy
+                    let directives = hop.facts.directives
                     let wantsOrigin =
                         policy == .reloadIgnoring || policy == .revalidate || directives.noCache || directives.noStore
                         || directives.maxAge == 0
                     let mayAsk = policy != .dontLoad && !directives.onlyIfCached
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
-                    var (fresh, hasStored) = (request, false)
+                    var fresh = request
+                    var hasStored = false
                     if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
                         let isEnough = await perform { $0.isAnsweredByStore(hop) }

@@ -4,7 +4,7 @@ import Foundation
 // did not make.
 
 extension DiskURLCache {
-    /// Gives the stored response for a task, stale or not, since the loader judges.
+    /// Gives the stored response for a task, stale or not: the system's loader decides whether to use it.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = core.configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
         if !unheeded.isEmpty {

@@ -19,8 +19,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     private var appLife: AppLifeObserver?
     /// How often in a row the superclass did not give back what it was given: see `accepted`.
     let superclassFailures = Mutex(0)
-    /// The superclass's initialiser may set the capacities that it gets: they are not this cache's. Constant after
-    /// `init`.
+    /// False while the superclass's initialiser runs: it may set the capacities that it was given, which are not those
+    /// of this cache. True from then on.
     private let isOpen = Mutex(false)
 
     /// Opens a cache. Returns at once: the index is read in the background.
@@ -39,7 +39,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if platform.attachesLoader {
             LoadingSystem.serveSharedSession(for: self) { [weak self] configuration in
                 let hasLoader = configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
-                // Another cache of this library may have been first, and keeps the session.
+                // If another cache of this library was attached before, it keeps the session.
                 if !hasLoader || !(configuration.urlCache is DiskURLCache) { self?.attach(to: configuration) }
             }
         }
@@ -254,7 +254,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in
     /// memory; a fallback directory cannot be read; a second cache of this process has the folder open with other
-    /// settings; rules cannot be (the text names each one, and there is an event for each). Nil without a problem.
+    /// settings; rules are invalid (the text names each one, and there is an event for each). Nil without a problem.
     /// Waits for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
         core.openingError

@@ -104,7 +104,7 @@ extension CacheCore {
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: ResolvedRequest) {
         guard let key = hop.key else { return }
         let now = now
-        // A response that names other groups leaves those that it named before.
+        // A response that names different groups no longer belongs to those that it named before.
         let tags = hop.options.tags.union(groupTags(of: response.fields, url: hop.request.url))
         _ = store.update(sequence, of: key.keeping(response)) { metadata in
             metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)

@@ -8,7 +8,7 @@ package final class CacheCore: Sendable {
     let store: TieredStore
     /// The loads in progress, which identical loads may join, and background refreshes.
     package let loads = LoadTable()
-    /// What was heard from URLs that are not to be asked again yet.
+    /// The last answers of URLs that are not to be asked again yet.
     let recent: RecentAnswers
     /// Why part of the configuration has no effect; nil if all of it has.
     private let configurationError: DiskURLCache.Error?

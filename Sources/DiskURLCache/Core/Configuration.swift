@@ -57,8 +57,8 @@ extension DiskURLCache {
         public var keyPolicies: [String: KeyPolicy] = [:]
         /// Settings for groups of requests or responses. ``Options`` says which setting wins if several apply.
         ///
-        /// A rule that cannot be (it matches nothing, does nothing, contradicts itself or an earlier one, or names a
-        /// key policy that ``keyPolicies`` does not have) is reported by `openingError`, by an event, and in the log. A
+        /// An invalid rule (it matches nothing, does nothing, contradicts itself or an earlier one, or names a key
+        /// policy that ``keyPolicies`` does not have) is reported by `openingError`, by an event, and in the log. A
         /// rule whose pattern cannot match is applied to no request. If it restricts where responses are stored, it is
         /// applied to every request, to be safe: the report says so, and so does the reason of each load.
         public var rules: [Rule] = []
@@ -89,9 +89,9 @@ extension DiskURLCache {
         /// are written to disk or given to a `DiskURLCache.EntryStorage`. User names and passwords in URLs are never
         /// written.
         public var keepsURLs = true
-        /// Responses that were neither used nor stored again for so long are removed from disk; nil for no limit.
+        /// How long a response may stay on disk without being used or stored again; nil for no limit.
         public var maximumTimeUnused: TimeSpan?
-        /// Responses are removed from disk so long after they were stored; nil for no limit.
+        /// How long after it was stored a response is removed from disk; nil for no limit.
         public var maximumTimeStored: TimeSpan?
         /// Responses that expire within this time are kept in memory only. 0, the default, writes every response
         /// that may be reused.

@@ -7,7 +7,7 @@ struct EntryDraft {
     /// The URL for the record, without user name and password.
     var url: String?
     var body: Body
-    /// Has the body, too, and can become the record.
+    /// The file in which the body was gathered, if it was; it can become the record.
     var file: IncomingBody?
     var edited = EditedResponse()
     /// Whether the app itself stores the response, which is then written to disk however soon it expires.

@@ -79,7 +79,8 @@ package final class LoadTable: Sendable {
         }
     }
 
-    /// Called instead of `finish` if the answer cannot be shared. For a while no load of the key waits for another one.
+    /// Called instead of `finish` if the answer cannot be shared. For a while no load of the key waits for another
+    /// load.
     func release(_ identity: FetchIdentity, now: Date) {
         state.withLock { state in
             if state.unshared.count >= Self.unsharedLimit { state.unshared = [:] }

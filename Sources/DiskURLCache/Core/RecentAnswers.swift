@@ -1,7 +1,7 @@
 import Foundation
 
-/// What was heard from URLs that the app does not want to be asked again yet, where the store has no answer for them:
-/// responses that may not be stored, and failures. In memory only, and bounded.
+/// The last answers of URLs that the app does not want to ask again yet, if those answers may not be stored: responses
+/// with `no-store`, say, and failures. In memory only, up to a limit.
 final class RecentAnswers: Sendable {
     enum Content: Sendable {
         case response(StoredVariant)
@@ -35,7 +35,7 @@ final class RecentAnswers: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Replaces what was heard before.
+    /// Replaces the last answer of the same key.
     func note(_ content: Content, for key: RequestKey, _ ticket: StoreTicket, at now: Date) {
         state.withLock { state in
             state.remove(key)
@@ -43,7 +43,7 @@ final class RecentAnswers: Sendable {
             state.heard[key] = Heard(content: content, at: now, ticket: ticket.number)
             state.bytes += content.bytes
             guard state.bytes > limit else { return }
-            // Half of it, so that this is rare.
+            // The oldest are removed until half of the limit is free, so that this sorting is rare.
             for (key, _) in state.heard.sorted(by: { $0.value.at < $1.value.at }) where state.bytes > limit / 2 {
                 state.remove(key)
             }
@@ -65,7 +65,7 @@ final class RecentAnswers: Sendable {
     func removeAll() { state.withLock { $0 = State() } }
 }
 
-// Between the loads and the table.
+// How loads use the table.
 
 extension CacheCore {
     /// The held response that answers the request, since its URL is not to be asked again yet; nil if there is none.
@@ -75,8 +75,9 @@ extension CacheCore {
                 .content,
             let candidate = variant.candidate
         else { return nil }
-        let (options, now) = (cachingOptions(for: hop, response: candidate.response.fields), now)
-        // Once its time is over it answers nothing, not even offline.
+        let options = cachingOptions(for: hop, response: candidate.response.fields)
+        let now = self.now
+        // Once its time is over, the response answers no request, not even offline.
         guard candidate.reuseFacts.rest(options, now: now) != nil else { return nil }
         let decider = RequestDecider(
             request: hop.facts, candidates: [candidate], policy: hop.request.policy,

@@ -16,9 +16,9 @@ package struct DiskConfiguration: Sendable {
     var weighsSize = false
     /// Whether records hold the response's URL in clear.
     var keepsURLs = true
-    /// Entries stored more than so many seconds ago are misses and are removed.
+    /// Entries that were stored more than this many seconds ago are misses and are removed.
     var maximumStorageAge: TimeInterval?
-    /// Entries not used for so many seconds are misses and are removed.
+    /// Entries that were not used for this many seconds are misses and are removed.
     var maximumAccessAge: TimeInterval?
     /// Whether the directory is only read, as one that ships with the app. Nothing in it is ever changed.
     var isReadOnly = false

@@ -10,7 +10,7 @@ package enum DiskEvent: Sendable, Hashable {
     /// The index file was damaged, of an unknown version, or not written by a cache. The index was rebuilt.
     case rejectedIndex
     case becameOwner
-    /// Files could not be deleted by a clearing or an eviction. It is tried again later.
+    /// A clearing or an eviction could not delete files. That is tried again later.
     case cannotDelete(errno: Int32)
     /// The directory became unusable.
     case unavailable(DiskURLCache.Error)

@@ -29,7 +29,7 @@ extension DiskStore {
         if isNew { prepare([paths.directory, paths.records]) }
     }
 
-    /// Repairs, expires, sweeps, evicts and saves; asks for the next pass where work is left.
+    /// Repairs, expires, sweeps, evicts and saves; asks for a further pass if work is left.
     package func endPass(isFlush: Bool) {
         guard isOpeningProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
@@ -81,7 +81,8 @@ extension DiskStore {
         examineRequested()
     }
 
-    /// Where each pass gives the lock up again, not each one asks for it.
+    /// Whether this pass may ask for the directory's lock. On systems where each pass gives the lock up again, making
+    /// the index each time would take too long, so only some passes do.
     private func mayElect(now: Bool) -> Bool {
         withIO { io in
             let time = MonotonicTime.seconds
@@ -99,12 +100,12 @@ extension DiskStore {
             else { return false }
             move(.own(lock))
             guard isOwner else { return false }
-            // Told once if each pass asks again.
+            // If each pass asks for the lock again, only the first one reports it.
             if io.nextElection == 0 { io.events.append(.becameOwner) }
             return true
         }
-        // The half written file of a process that died. A cache that writes it at this moment finds that out, and
-        // begins again.
+        // Removes the unfinished index file of a process that died. A cache that is writing one at this moment notices
+        // that it is gone, and writes it again.
         if isElected { try? files.unlink(paths.newIndex) }
     }
 
@@ -112,15 +113,18 @@ extension DiskStore {
     /// on meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
-        var (saved, savedAt) = (catalog.read { $0.leastRecentFirst }, Int.max)
+        var saved = catalog.read { $0.leastRecentFirst }
+        var savedAt = Int.max
         var isRejected = false
         let start = MonotonicTime.seconds
         if saved.isEmpty {
             switch IndexFile(files: files, paths: paths).load() {
-            case .loaded(let rows, let time): (saved, savedAt) = (rows, time)
+            case .loaded(let rows, let time):
+                saved = rows
+                savedAt = time
             case .missing: break
             case .rejected: isRejected = true
-            // It is not written over: the next pass tries again.
+            // The file is there, but cannot be read now. It is not replaced: a later pass reads it.
             case .unreadable: return
             }
         }
@@ -132,35 +136,35 @@ extension DiskStore {
         var index = DiskIndex()
         let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)
         withIO { io in
-            // The directory was left meanwhile.
+            // This cache has left the directory, or lost its lock, meanwhile.
             guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
             guard catalog.becomeCurrent(index, lock, folder) else { return }
-            // Reading each head finds records that a crash left unfinished. If there are many that takes long: then
-            // size and name do.
+            // Reading each head finds records that a crash left unfinished. If there are many records, that would take
+            // too long, so names and sizes are trusted.
             if partial.count <= 512 {
                 for name in partial { catalog.requestExamination(of: name.key) }
             }
             if isRejected { io.events.append(.rejectedIndex) }
             io.directory.updateOverhead()
-            // Where each pass begins with it, it takes no more than a twentieth of the time, and a second lies between
-            // two.
+            // On systems where a pass makes the index anew each time, that takes at most a twentieth of the time, and
+            // there is at least a second between two times.
             let end = MonotonicTime.seconds
             if passTime != nil { io.nextElection = end + max(1, 20 * (end - start)) }
         }
     }
 
-    /// Notes that a key's files and rows do not agree; the maintenance queue looks into it.
+    /// Notes that the files and rows of a key may not agree; the maintenance queue examines them.
     func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
         if configuration.isReadOnly { return }
         catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
         maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
-    /// Looks into keys whose files and rows may not agree. On the maintenance queue.
+    /// Examines the keys whose files and rows may not agree. On the maintenance queue.
     private func examineRequested() {
         while let request = catalog.nextExamination {
             withIO { io in
-                // Without an index there is nothing to be made to agree later.
+                // Without an index there are no rows that could disagree later.
                 if !catalog.state.isCurrent { catalog.examinationEnded(of: request.key) }
                 records.examine(request.key, &io.events, verifyingBodies: request.verifiesBodies)
             }
@@ -174,7 +178,7 @@ extension DiskStore {
         if catalog.state.isCurrent, catalog.nextExamination == nil {
             check(mayMake: false)
             if catalog.state.isCurrent, catalog.nextExamination == nil {
-                // A pass may be examining the last key at this moment: under the lock.
+                // A pass may be examining the last key at this moment, under the lock: waits for it.
                 withIO { _ in }
                 return true
             }
@@ -201,8 +205,7 @@ extension DiskStore {
         }
     }
 
-    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a
-    /// miss.
+    /// Checks whether a read-only directory can be read, and reports it once if not: then every lookup is a miss.
     func checkReadOnly() {
         guard isOpeningProcess else { return }
         withIO { io in
@@ -231,7 +234,7 @@ extension DiskStore {
             index.noteSaved()
             return index.leastRecentFirst
         }
-        // Where there is no room the next saving tries again.
+        // On a full disk the next saving tries again.
         if (try? IndexFile(files: files, paths: paths).save(rows)) == nil { catalog.change { $0.noteUnsaved() } }
         withIO { $0.directory.updateOverhead() }
     }
@@ -253,8 +256,8 @@ extension DiskStore {
         var failures = 0
         var isAny = false
         while failures < 16 {
-            // After a change by another cache the rows are no longer those of the files, and stay until they are made
-            // again.
+            // After a change by another cache the rows may not describe the files. Nothing is evicted until the index
+            // is made again.
             let excess = withIO { catalog.state.isCurrent ? footprint($0) - target : 0 }
             let victims = catalog.victims(by: policy, freeing: excess)
             if victims.isEmpty { break }
@@ -293,10 +296,10 @@ extension DiskStore {
         if isOpeningProcess, !configuration.isReadOnly { _ = CacheDirectory.sweepTrash(files, paths, limit: 1_000) }
     }
 
-    /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of
-    /// the former is left.
+    /// Deletes up to `limit` files that clearings have left, and the files of arriving bodies whose process died. False
+    /// if clearings have left more files.
     private func sweep(limit: Int) -> Bool {
-        // Where bodies arrive without a lock, only their age tells whether their process has died.
+        // On systems where arriving bodies are not locked, only the age of a file shows that its process has died.
         let hourAgo = passTime == nil ? nil : clock.now().addingTimeInterval(-3_600)
         if catalog.state.isOwner { incoming.sweep(files, paths, olderThan: hourAgo) }
         return CacheDirectory.sweepTrash(files, paths, limit: limit)
@@ -308,7 +311,8 @@ extension DiskStore {
     /// `MonotonicTime.nanoseconds`.
     func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
         if uses.isEmpty { return }
-        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
+        let now = clock.now()
+        let time = MonotonicTime.nanoseconds
         let noted = uses.map { use in
             let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
             return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)

@@ -28,7 +28,7 @@ package final class DiskStore: Sendable {
     /// Called with the changes by other caches. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
     /// The time when the next lookup looks for changes by other processes.
-    let nextCheck = CheckTime()
+    private let nextCheck = CheckTime()
     /// The time for the next check that the path still leads to the same folder of records.
     let nextFolderCheck = CheckTime()
     /// Bodies that are arriving.

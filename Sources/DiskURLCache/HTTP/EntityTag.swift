@@ -47,8 +47,9 @@ struct EntityTag: Sendable, Equatable {
         let bytes = text.utf8
         let isWeak = text.hasPrefix("W/\"")
         let isQuoted = isWeak || text.hasPrefix("\"")
+        let lengthOfMark = isWeak ? 2 : 0
         // A backslash escapes nothing inside an entity tag.
-        let open = bytes.index(bytes.startIndex, offsetBy: isWeak ? 3 : isQuoted ? 1 : 0)
+        let open = bytes.index(bytes.startIndex, offsetBy: lengthOfMark + (isQuoted ? 1 : 0))
         let close = bytes[open...].firstIndex(of: UInt8(ascii: isQuoted ? "\"" : ","))
         if isQuoted, close == nil { return nil }
         let end = close ?? bytes.endIndex

@@ -46,7 +46,8 @@ enum FieldSyntax {
 
     /// A place in bytes without optional whitespace (RFC 9110 §5.6.3) at both ends.
     static func trimming(_ place: Range<Int>, of bytes: UnsafeBufferPointer<UInt8>) -> Range<Int> {
-        var (first, last) = (place.lowerBound, place.upperBound)
+        var first = place.lowerBound
+        var last = place.upperBound
         while first < last, isWhitespace(bytes[first]) { first += 1 }
         while first < last, isWhitespace(bytes[last - 1]) { last -= 1 }
         return first..<last

@@ -23,7 +23,7 @@ enum Freshening {
         if matches {
             changes.append(mayStay ? .update(index: index, served) : .remove(index: index))
         } else if mayStay {
-            // First: an update makes another entry of the one whose body is needed.
+            // Comes first, since it needs the body of an entry that a later update may replace.
             changes.insert(.addVariant(bodyOf: index, served), at: 0)
         }
         return .freshen(index: index, served, presentation, changes: changes)

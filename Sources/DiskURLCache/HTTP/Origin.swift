@@ -10,6 +10,11 @@ extension URL {
     }
 
     private func port(for scheme: String) -> Int? {
-        port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil)
+        if let port { return port }
+        switch scheme {
+        case "https": return 443
+        case "http": return 80
+        default: return nil
+        }
     }
 }

@@ -170,7 +170,7 @@ extension DiskURLCache.Reason {
     /// - Parameters:
     ///   - index: the rule's position in `Configuration.rules`.
     ///   - match: what the rule applies to.
-    ///   - problem: why nothing can match the rule; nil for a rule that can be.
+    ///   - problem: why nothing can match the rule; nil for a valid rule.
     static func never(byRule index: Int, _ match: String, problem: String?) -> Self {
         guard let problem else { return Self("never", "rule \(index) (\(match)) says storage: .never") }
         return Self(

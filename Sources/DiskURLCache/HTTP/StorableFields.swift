@@ -76,7 +76,8 @@ enum StorableFields {
     }
 
     private static func isWellFormed(_ name: String, _ value: String) -> Bool {
-        var (name, value) = (name, value)
+        var name = name
+        var value = value
         return name.withUTF8 { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
             && value.withUTF8 { $0.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }
     }

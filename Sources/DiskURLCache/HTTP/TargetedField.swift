@@ -8,7 +8,8 @@ struct TargetedField {
     init?(in fields: HeaderFields, listed names: [String]) {
         for name in names {
             guard let directives = fields[name].flatMap(Self.directives) else { continue }
-            (self.name, control) = (name, CacheControl(directives: directives))
+            self.name = name
+            control = CacheControl(directives: directives)
             return
         }
         return nil

@@ -29,10 +29,11 @@ extension Explainer {
             say(.storing, "It is held in memory, and answers for the time that the app has set.")
             return reason
         }
-        let replaced =
-            replacing.isEmpty
-            ? "" : " and replaces \(replacing.count == 1 ? "the stored one" : "\(replacing.count) stored ones")"
-        say(.storing, "\(what) is stored\(replaced).", "RFC 9111 §3")
+        switch replacing.count {
+        case 0: say(.storing, "\(what) is stored.", "RFC 9111 §3")
+        case 1: say(.storing, "\(what) is stored and replaces the stored one.", "RFC 9111 §3")
+        default: say(.storing, "\(what) is stored and replaces \(replacing.count) stored ones.", "RFC 9111 §3")
+        }
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")

@@ -168,7 +168,8 @@ extension Explainer {
 
     /// How many letters have to be added, left out or replaced to make one text of the other.
     private static func distance(_ left: String, _ right: String) -> Int {
-        let (left, right) = (Array(left.utf8.prefix(64)), Array(right.utf8.prefix(64)))
+        let left = Array(left.utf8.prefix(64))
+        let right = Array(right.utf8.prefix(64))
         var row = Array(0...right.count)
         for (line, letter) in left.enumerated() {
             var diagonal = row[0]

@@ -16,7 +16,7 @@ package struct Explainer {
         case advice = "Changes that would help"
     }
 
-    /// Said if a failure of the network would be made good.
+    /// Said if a stored response would replace an error.
     static let standsIn = "If the network fails or the origin sends a 5xx, the stored response is used."
 
     /// An answer of the origin, the time when its request was sent, and the options for it.

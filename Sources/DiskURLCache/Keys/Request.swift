@@ -32,8 +32,13 @@ extension DiskURLCache {
             timeout: TimeInterval, options: Options?
         ) {
             guard let url = Self.isWellFormed(text) ? text : URL(string: text)?.absoluteString else { return nil }
-            (self.method, self.url, self.body, self.hasBodyStream) = (method.uppercased(), url, body, hasBodyStream)
-            (self.headerFields, self.timeout, self.options) = (headerFields, timeout, options)
+            self.method = method.uppercased()
+            self.url = url
+            self.headerFields = headerFields
+            self.body = body
+            self.hasBodyStream = hasBodyStream
+            self.timeout = timeout
+            self.options = options
             policy = .useProtocol
         }
 

@@ -94,7 +94,9 @@ extension RequestKey {
         package var salt: CredentialSalt?
 
         package init(isShared: Bool = false, variant: String? = nil, salt: CredentialSalt? = nil) {
-            (self.isShared, self.variant, self.salt) = (isShared, variant, salt)
+            self.isShared = isShared
+            self.variant = variant
+            self.salt = salt
         }
 
         var text: String { (isShared ? "\nshared" : "") + (variant.map { "\nvariant:\($0)" } ?? "") }

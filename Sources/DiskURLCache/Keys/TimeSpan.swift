@@ -13,13 +13,13 @@ extension DiskURLCache {
         /// The length in seconds.
         package let seconds: TimeInterval
 
-        /// So many seconds.
+        /// A number of seconds.
         public static func seconds(_ count: TimeInterval) -> TimeSpan { TimeSpan(seconds: count) }
-        /// So many minutes.
+        /// A number of minutes.
         public static func minutes(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 60) }
-        /// So many hours.
+        /// A number of hours.
         public static func hours(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 3_600) }
-        /// So many days of 24 hours.
+        /// A number of days of 24 hours.
         public static func days(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 86_400) }
 
         private init(seconds: TimeInterval) { self.seconds = seconds }

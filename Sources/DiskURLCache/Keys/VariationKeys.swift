@@ -26,7 +26,8 @@ extension RequestKey {
 
     /// The key of responses that say this, for requests like the one of this key.
     func simplified(by variation: SearchVariation, of list: VariationList) -> RequestKey {
-        let (path, additions) = (Self.variationList(of: uri).text, text.utf8.dropFirst(uri.utf8.count))
+        let path = Self.variationList(of: uri).text
+        let additions = text.utf8.dropFirst(uri.utf8.count)
         let query = variation.simplified(uri.firstIndex(of: "?").map { String(uri[uri.index(after: $0)...]) })
         // The length keeps the query from imitating what follows.
         let text = "\(path) \(list.number) \(query.utf8.count):\(query)" + String(decoding: additions, as: UTF8.self)
@@ -34,9 +35,9 @@ extension RequestKey {
     }
 }
 
-/// What the stored responses of a path say in `No-Vary-Search`, the one that spoke last first.
+/// What the stored responses of a path say in `No-Vary-Search`: the values, the one that was seen last first.
 struct VariationList: Sendable, Equatable {
-    /// Of a list that is made anew, another one.
+    /// A list that is made anew gets a new number.
     let number: UInt64
     /// Values of the field.
     private(set) var values: [String]
@@ -49,7 +50,7 @@ struct VariationList: Sendable, Equatable {
         values = [value]
     }
 
-    /// The list with another value in the first place.
+    /// The list with a further value at its front.
     func noting(_ value: String) -> VariationList {
         var list = self
         list.values = Array(([value] + values.filter { $0 != value }).prefix(Self.limit))

@@ -52,7 +52,9 @@ extension ArrivingBody {
     }
 
     private func release(_ state: inout State) {
-        (state.pieces, state.takenPieces, state.bytesInMemory) = ([], 0, 0)
+        state.pieces = []
+        state.takenPieces = 0
+        state.bytesInMemory = 0
         state.file = nil
     }
 

@@ -87,7 +87,8 @@ extension LoadMachine {
             found = []
             return decide(now: now)
         }
-        let (variant, stored) = (found[reuse.index].variant, found[reuse.index].candidate.response)
+        let variant = found[reuse.index].variant
+        let stored = found[reuse.index].candidate.response
         used = variant
         report.note(
             .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: stored), reuse: reuse,

@@ -218,12 +218,16 @@ extension LoadMachine {
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
             guard found[index].candidate.canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
-            (stored, presentation, whole) = (response, shown, storedBody)
+            stored = response
+            presentation = shown
+            whole = storedBody
             actions = changes.map(action)
         case .combine(_, let response, let parts, let verdict):
             guard case .memory(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
-            (stored, presentation, whole) = (response, .whole, .memory(joined))
+            stored = response
+            presentation = .whole
+            whole = .memory(joined)
             storage = verdict.refusal.map { .refused($0) }
             if case .store(let response, let replaced, _) = verdict {
                 actions = [

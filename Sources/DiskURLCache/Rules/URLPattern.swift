@@ -55,8 +55,13 @@ struct URLPattern: Sendable {
         var labels: [String] = []
         for label in host.split(separator: ".", omittingEmptySubsequences: false) {
             let isPlain = label.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
-            guard let ascii = isPlain ? String(label) : label.contains("*") ? nil : URLCanonicalizer.host(String(label))
-            else {
+            var ascii: String?
+            if isPlain {
+                ascii = String(label)
+            } else if !label.contains("*") {
+                ascii = URLCanonicalizer.host(String(label))
+            }
+            guard let ascii else {
                 throw Problem(
                     "\"\(label)\" is not the label of a host; write international labels whole, as in \"*.bücher.example\"."
                 )

@@ -7,7 +7,8 @@ package struct Lookup: Sendable {
     private let read: @Sendable () -> [StoredVariant]
 
     init(known: [StoredVariant]? = nil, read: @escaping @Sendable () -> [StoredVariant] = { [] }) {
-        (self.known, self.read) = (known, read)
+        self.known = known
+        self.read = read
     }
 
     /// All stored variants, the most recent first. May read the disk on the caller's thread.

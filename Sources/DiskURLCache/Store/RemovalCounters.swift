@@ -79,7 +79,9 @@ final class RemovalCounters: Sendable {
         state.withLock { state in
             change(resource, &state) { place in
                 guard place.last < ticket.number else { return }
-                (place.remover, place.before, place.last) = (0, place.last, ticket.number)
+                place.remover = 0
+                place.before = place.last
+                place.last = ticket.number
             }
         }
     }

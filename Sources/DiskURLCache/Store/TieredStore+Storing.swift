@@ -43,7 +43,7 @@ extension TieredStore {
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
         file?.discard()
-        // An event is made if an app listens, and so is its URL.
+        // The event and its URL are made only if the app listens.
         let url = { metadata.foundationURL }
         let isInMemoryOnly: Bool
         switch outcome {
@@ -66,7 +66,7 @@ extension TieredStore {
         return nil
     }
 
-    /// To be taken when the network is asked. A cache that is alone does not look for others then: if one has come and
+    /// Taken when a load asks the network. A cache that is alone does not look for others then: if one has come and
     /// removed the response before, that is read later, and the answer is not stored, which leads to a miss.
     func ticket(at now: Date) -> StoreTicket {
         disk?.checkIfShared()
@@ -81,15 +81,15 @@ extension TieredStore {
     }
 
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
-    /// reach of a removal. The groups of the server are those of the new response. Returns why an answer that was
-    /// asked for before is not stored any more.
+    /// reach of a removal. The groups of the server are those of the new response. Returns the reason if the answer is
+    /// out of date already: a newer one is stored, or it was removed meanwhile.
     private func prepare(
         _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {
         let replaced = replaced(by: metadata.varyKey, of: key)
         if let ticket {
             let asked = metadata.http?.requestTime ?? .distantFuture
-            // The other load asked later, and has stored its answer already.
+            // The load whose answer is stored asked later than this one.
             let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
             if isOlder { return .removedMeanwhile }
             if erasesIfRemoved(metadata, of: key, since: ticket) { return .removedMeanwhile }
@@ -103,7 +103,7 @@ extension TieredStore {
     /// The stored responses of one variant, in the first layer that has any.
     private func replaced(by varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
         let known = memory.value(for: key)?.variants.map(\.metadata).filter { $0.varyKey == varyKey } ?? []
-        // Memory may have evicted it, and another process may have stored it.
+        // The disk may have one that memory has evicted, or that another process has stored.
         guard known.isEmpty, let disk, disk.mayContain(key) else { return known }
         return disk.variants(of: key).map(\.metadata).filter { $0.varyKey == varyKey }
     }
@@ -133,7 +133,7 @@ extension TieredStore {
             return .superseded
         case .dropped(let reason):
             guard entry != nil else {
-                // After a failure the response before it stays, as far as it can.
+                // If the disk failed, the older response stays.
                 if reason != .diskFailed { keep(nil, metadata, for: key, isFirst: isFirst) }
                 return .refused(reason)
             }
@@ -142,7 +142,7 @@ extension TieredStore {
         }
     }
 
-    /// - Parameter entry: nil if memory is to keep none of the variant.
+    /// - Parameter entry: nil if memory keeps no entry of the variant.
     private func keep(_ entry: StoredEntry?, _ metadata: EntryMetadata, for key: RequestKey, isFirst: Bool) {
         memory.update(key) { record in
             // An entry without `Vary` answers every request: nothing older could win over it.
@@ -187,8 +187,8 @@ extension TieredStore {
 
     // MARK: Updating
 
-    /// Gives the stored entry with that number other metadata, its body unchanged: the head that a 304 brought, or a
-    /// pin. Returns the entry's new metadata; nil if that very entry is not stored any more, and then nothing is
+    /// Replaces the metadata of the stored entry with this number, for the head that a 304 brought or for a pin; its
+    /// body stays. Returns the entry's new metadata; nil if that very entry is not stored any more, and then nothing is
     /// changed.
     ///
     /// - Parameter change: is given the metadata as they are stored.
@@ -223,7 +223,8 @@ extension TieredStore {
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
         let now = MonotonicTime.nanoseconds
         if disk.update(metadata, of: key, replacing: variant.metadata.sequence, usedAt: now) { return true }
-        // Evicted, or never written (a full disk): memory has it whole, and stores it again, if nobody removed it.
+        // The disk has evicted the entry, or could not write it. Memory has the whole entry and stores it again, unless
+        // it was removed.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         disk.checkNow()
         if removals.wasRemoved(key, metadata, since: start) { return false }
@@ -238,8 +239,8 @@ extension TieredStore {
     /// Bodies up to this length are gathered in memory, in bytes.
     static let gatheringLimit = 1 << 20
 
-    /// Whether a large body may be left on disk: there is a disk layer of ours, and it takes what memory takes. An
-    /// app's own storage gets whole bodies.
+    /// Whether a large body may be gathered on disk: the built-in disk layer exists, and accepts every body that memory
+    /// accepts. An app's own storage gets whole bodies.
     var acceptsIncoming: Bool {
         guard let diskStore, diskStore.isOpeningProcess else { return false }
         return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
@@ -259,8 +260,8 @@ extension TieredStore {
         return file
     }
 
-    /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Returns the reason
-    /// if that cannot be done. From one thread at a time.
+    /// Writes the next piece, after making room for it; the first piece makes the file. Returns the reason if that
+    /// fails. Called by one thread at a time.
     func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         do throws(Errno) {
@@ -295,8 +296,8 @@ extension TieredStore {
 // A store that the system waits for: it is in memory at once, and on disk later.
 
 extension TieredStore {
-    /// Stores a response in memory at once, and on disk by the maintenance queue, which a flush waits for. A removal,
-    /// or a later response, until then counts for the file, too.
+    /// Stores a response in memory at once, and on disk by the maintenance queue, which a flush waits for. If the
+    /// response is removed or replaced before that, its file is not written.
     func storeLater(
         _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
     ) {

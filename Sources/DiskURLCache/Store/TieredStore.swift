@@ -24,8 +24,8 @@ final class TieredStore: Sendable {
     /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
     /// none, since a thread that holds one may wait for the queue.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
-    /// Whether lists of variations are stored (`VariationList`); nil as long as nobody looked. False where another
-    /// process has stored the first one since: that costs hits, for a removal looks for the list itself.
+    /// Whether lists of variations are stored (`VariationList`); nil as long as nobody looked. It stays false if
+    /// another process stores the first list later. That costs hits only: a removal looks for the lists itself.
     let hasVariations: Mutex<Bool?>
     /// The time up to which the disk knows the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
@@ -56,7 +56,8 @@ final class TieredStore: Sendable {
     /// to `HEAD`.
     func lookup(_ key: RequestKey) -> Lookup {
         guard key.isForHead else { return lookup(stored: key) }
-        let (get, head) = (lookup(stored: key), lookup(stored: key.storedForHead))
+        let get = lookup(stored: key)
+        let head = lookup(stored: key.storedForHead)
         if let first = get.known, let second = head.known { return Lookup(known: first + second) }
         return Lookup { get.variants() + head.variants() }
     }

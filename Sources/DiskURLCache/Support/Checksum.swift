@@ -30,7 +30,8 @@ package struct Checksum {
         guard let base = bytes.baseAddress, bytes.count >= Self.blockSize else { return }
         length &+= UInt64(bytes.count)
         // Local copies stay in registers; the compiler would write the properties back to memory after each block.
-        var (sums, products) = (sums, products)
+        var sums = sums
+        var products = products
         let lowHalf = SIMD8<UInt64>(repeating: 0xFFFF_FFFF)
         var position = base
         let end = base + bytes.count / Self.blockSize * Self.blockSize
@@ -39,7 +40,8 @@ package struct Checksum {
             products &+= (sums & lowHalf) &* (sums &>> 32)
             position += Self.blockSize
         }
-        (self.sums, self.products) = (sums, products)
+        self.sums = sums
+        self.products = products
     }
 
     /// Takes the last piece, of any length, and returns the checksum. The last block is filled up with zeros; since the

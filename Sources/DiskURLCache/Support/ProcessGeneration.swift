@@ -8,6 +8,6 @@ enum ProcessGeneration {
 
     private static let isCounting: Bool = pthread_atfork(nil, nil, { ProcessGeneration.count += 1 }) == 0
 
-    /// Another number in each forked child.
+    /// Each forked child gets a new number.
     static var current: Int { isCounting ? count : Int(getpid()) }
 }

@@ -161,7 +161,7 @@ extension FileSystem {
         }.get()
     }
 
-    /// Reads so many bytes from that position in the file, or fewer at its end.
+    /// Reads this many bytes from a position in the file, or fewer at its end.
     func bytes(of file: Int32, at offset: Int, count: Int) throws(Errno) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let length = try bytes.withUnsafeMutableBytes { buffer in

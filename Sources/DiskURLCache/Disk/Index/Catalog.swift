@@ -202,7 +202,7 @@ final class Catalog: Sendable {
 
     /// The next records to evict.
     func victims(by policy: EvictionPolicy, freeing excess: Int) -> [IndexRow] {
-        // By weight all rows are sorted, which would keep lookups waiting: a copy is.
+        // Choosing by weight sorts all rows. That is done with a copy, so that lookups need not wait for it.
         if policy.weighsSize { return policy.victims(in: read { $0 }, freeing: excess) }
         return read { policy.victims(in: $0, freeing: excess) }
     }
@@ -276,7 +276,7 @@ final class Catalog: Sendable {
 
     // MARK: Other caches
 
-    /// Another cache told a change: the index may not agree with the files of a key, or of all.
+    /// Another cache has reported a change: the index may not agree with the files of one key, or of all keys.
     func note(_ change: DirectoryChange) {
         let isOwner = state.isOwner
         switch change {

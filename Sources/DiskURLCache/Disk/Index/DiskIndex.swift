@@ -168,6 +168,8 @@ struct DiskIndex: Sendable {
     @discardableResult
     mutating func note(_ uses: [IndexUse]) -> Bool {
         let wasChanged = isChanged
+        // The uses come from the latest to the earliest. `older` is the most recently used row whose last use is not
+        // later than the uses handled so far, and so the place where the search for the next use begins.
         var older = order.mostRecent
         for use in uses.sorted(by: { $0.time > $1.time }) {
             for slot in 0..<RecordName.slots {
@@ -176,6 +178,7 @@ struct DiskIndex: Sendable {
                 rows[current].lastUse = use.time
                 rows[current].accessedAt = use.seconds
                 isChanged = true
+                // The row leaves its old place, so `older` must not stay on it.
                 if older == current { older = order.older(than: current) }
                 order.remove(current)
                 older = position(usedBy: use.time, from: older)
@@ -212,7 +215,7 @@ struct DiskIndex: Sendable {
         order.reserve(capacity)
     }
 
-    /// Makes room for so many rows.
+    /// Makes room for this many rows.
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
         table.reserve(rowCount) { rows[$0].hash }

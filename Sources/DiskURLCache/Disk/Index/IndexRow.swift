@@ -45,7 +45,8 @@ package struct IndexRow: Sendable, Hashable {
     /// Whether at most the times of use differ.
     func isSameRecord(as other: IndexRow) -> Bool {
         var other = other
-        (other.accessedAt, other.lastUse) = (accessedAt, lastUse)
+        other.accessedAt = accessedAt
+        other.lastUse = lastUse
         return self == other
     }
 

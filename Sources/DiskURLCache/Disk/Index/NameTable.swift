@@ -19,7 +19,8 @@ struct NameTable: Sendable {
     }
 
     func keys(ofResource resource: UInt64) -> Set<KeyName> {
-        var (low, high) = (0, listed.count)
+        var low = 0
+        var high = listed.count
         while low < high {
             let middle = (low + high) / 2
             if listed[middle].resource < resource { low = middle + 1 } else { high = middle }

@@ -31,7 +31,8 @@ package struct EvictionReplay: Sendable {
         return true
     }
 
-    /// Stores a response, or replaces it, and evicts what is too much. A response that is too large is removed.
+    /// Stores a response, or replaces it, and evicts what exceeds the capacity. A response that is too large is
+    /// removed.
     /// - Parameter bytesOnDisk: the space that its record takes.
     package mutating func store(_ name: String, bytesOnDisk bytes: Int) {
         let key = Self.key(name)

@@ -1,8 +1,8 @@
 import Dispatch
 
-/// Time for passes, where the system suspends an app that is not in the foreground: asked of the system then, and
-/// granted at once otherwise. A pass that has not ended when the app leaves the foreground gets the system's time from
-/// then on, or ends.
+/// Time for passes, on systems that suspend an app in the background. In the foreground a pass may begin at once. In
+/// the background the system is asked for time, also for a pass that is running when the app leaves the foreground: if
+/// the system grants none, that pass ends.
 final class ExpiringTime: Sendable {
     private struct Pass {
         let handler: @Sendable (_ isExpired: Bool) -> Void

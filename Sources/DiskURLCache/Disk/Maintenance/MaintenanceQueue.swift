@@ -38,7 +38,7 @@ package final class MaintenanceQueue: Sendable {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
-    /// Schedules a pass within so many seconds.
+    /// Schedules a pass within this many seconds.
     func schedule(after seconds: Double) {
         let now = MonotonicTime.seconds
         state.withLock { state in

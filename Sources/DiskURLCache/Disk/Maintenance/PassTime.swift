@@ -21,7 +21,7 @@ final class PassTime: Sendable {
 
     private let activity: Activity
     private let current = Mutex<Grant?>(nil)
-    /// The system answers at once. Should it not, the pass goes on without locks.
+    /// The system answers at once. If it does not, the pass continues without locks.
     private static let patience = DispatchTimeInterval.seconds(2)
 
     init(activity: @escaping Activity) {

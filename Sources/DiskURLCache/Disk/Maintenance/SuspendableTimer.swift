@@ -28,7 +28,7 @@ final class SuspendableTimer: Sendable {
         suspend()
     }
 
-    /// Fires once after so many seconds, instead of an earlier start.
+    /// Fires once after this many seconds. Replaces an earlier start.
     func start(after seconds: Double) {
         state.withLock { current in
             current.source?.cancel()

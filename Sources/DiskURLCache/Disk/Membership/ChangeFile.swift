@@ -36,8 +36,8 @@ struct ChangeFile {
         offset = status.size
     }
 
-    /// A limit of the limit: when the file is replaced, all caches empty their memory, which happens once in some
-    /// thousand changes.
+    /// The largest limit. When the file is replaced, all caches empty their memory; at this length that happens once in
+    /// some thousand changes.
     private static let largestLimit = 256 << 10
 
     /// The file counts towards the capacity, so it may take only a small share of it; but at least a block, which it

@@ -9,7 +9,7 @@ import Foundation
 /// as it is alone it writes no rows, locks no records, and trusts its index.
 ///
 /// When the file appears, the owner reads it from its first row on, and tells that it has noticed it, or that every
-/// record may be removed, if it removed one that nobody was told of. From then on the order of the steps does it, and
+/// record may be removed, if it removed one that nobody was told of. From then on the order of the steps is enough, and
 /// no cache waits for another: a remover appends a row, removes, and appends the row again. A writer writes its record,
 /// and then reads the rows. So either the writer reads the remover's first row, and removes its own record; or the
 /// record was whole before that row, and the remover finds it. A reader that read a record before the removal finds the
@@ -130,8 +130,8 @@ final class Membership: Sendable {
                 move(&state, to: .among(try ChangeFile.open(place, holds: true)), store)
             } catch {
                 state.failure = error.code
-                // Where nothing can be made, nothing can be removed either. Otherwise the owner, if there is one, does
-                // not know of this cache.
+                // If nothing can be made here, nothing can be removed either. Otherwise the owner, if there is one,
+                // does not know of this cache.
                 let isUnchanging = error.isNotPermitted || error.code == EROFS
                 let isOwned = (try? place.files.status(at: place.paths.lock)) != nil
                 if !isUnchanging, isOwned { store.heed([.removedAll]) }
@@ -142,17 +142,17 @@ final class Membership: Sendable {
     }
 
     /// The owner finds that there are other caches.
-    /// - Parameter isNew: it owns the directory since this moment, as another cache did before. That owner may have
-    ///   died before it noticed the file, and with it what it would have told.
+    /// - Parameter isNew: whether this cache has just become the owner, after another cache. That one may have died
+    ///   before it noticed the file, so that its removals were never reported.
     private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
         guard var file = try? ChangeFile.open(place, holds: false) else {
-            // Something that is no file of a cache has the name: others may be there, and are not heard.
+            // Something that is not a file of a cache has the name, so other caches may be there and cannot be heard.
             move(&state, to: .outside, store)
             return store.heed([.removedAll])
         }
         let hasUntoldRemovals = state.hasUntoldRemovals
         let mayAllBeRemoved = hasUntoldRemovals || isNew && place.isHeld && !file.isNoticed
-        // First the row: a guest that writes from now on reads it.
+        // The row is written first: a guest that writes a record from now on reads it.
         _ = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
         move(&state, to: .among(file), store)
@@ -174,7 +174,7 @@ final class Membership: Sendable {
             let wasNoticed = !place.isHeld || file.isNoticed
             let changes = file.readAll() ?? [.removedAll]
             move(&state, to: .among(file), store)
-            // The owner before may have died before it noticed the file, and with it what it would have told.
+            // The previous owner may have died before it noticed the file, so that its removals were never reported.
             if !wasNoticed {
                 tell(.removedAll, &state, store, &events)
                 tell(.noticed, &state, store, &events)

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A body that is written to a separate file while it arrives: a record without its tail, which takes its place among
-/// the records when it is whole.
+/// A body that is written to a file of its own while it arrives. The file is a record without its tail; when the body
+/// is whole, it gets the tail and becomes the record.
 ///
-/// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after
-/// that. A lock on it tells other processes that the writer lives.
+/// It has one writer and any number of readers, which go on reading after the file was renamed or deleted. A lock on
+/// the file tells other processes that its writer is alive.
 package final class IncomingBody: Sendable {
-    /// Guarded by the lock around it; no file operation while it is held.
+    /// Guarded by the lock around it, which is never held during a file operation.
     private struct State {
         var count = 0
         var checksum = PiecewiseChecksum()
         var hasName = true
-        /// Bytes of the capacity that are set aside for it.
+        /// The part of the disk capacity, in bytes, that is reserved for this body.
         var reserved = 0
     }
 
@@ -22,7 +22,7 @@ package final class IncomingBody: Sendable {
     private let state = Mutex(State())
     private let processID = getpid()
 
-    /// Room is asked for in steps of so many bytes.
+    /// Space is reserved in steps of this many bytes.
     private static let step = 1 << 20
 
     /// Makes the file.
@@ -31,7 +31,7 @@ package final class IncomingBody: Sendable {
         path = paths.new(.incoming)
         self.files = files
         self.space = space
-        // Before there is a file, so that this cache does not sweep it.
+        // Registered before the file exists, so that this cache's sweep does not delete it.
         let reference = space.add(path)
         do throws(Errno) {
             opened = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
@@ -40,25 +40,25 @@ package final class IncomingBody: Sendable {
             throw error
         }
         reference.object = self
-        // Where this throws, the file goes with the body.
+        // If this throws, `deinit` deletes the file.
         if locks, try !files.lockFile(opened.file) { throw Errno(EAGAIN) }
         let status = try files.status(opened.file)
-        // Somebody who sweeps saw it before it was locked.
+        // The sweep of another process has deleted the file before it was locked.
         if status.links != 1 { throw Errno(EAGAIN) }
-        // The umask may have removed permissions that we need ourselves.
+        // The umask may have removed permissions that the cache itself needs.
         if status.permissions != 0o600 { try files.setPermissions(opened.file, 0o600) }
     }
 
     deinit { discard() }
 
-    /// The bytes that are written.
+    /// How many bytes are written.
     var count: Int { state.withLock { $0.count } }
 
     fileprivate var reserved: Int { state.withLock { $0.reserved } }
 
     // MARK: Writing
 
-    /// True where more room is set aside than before: it has to be made.
+    /// Reserves space for further bytes. True if more is reserved now than before: then the caller makes room on disk.
     func reserve(_ bytes: Int) -> Bool {
         state.withLock { state in
             let needed = state.count + bytes
@@ -68,7 +68,7 @@ package final class IncomingBody: Sendable {
         }
     }
 
-    /// From one thread at a time.
+    /// Called by one thread at a time.
     func append(_ data: Data) throws(Errno) {
         try files.writeFully(opened.file, data)
         state.withLock { state in
@@ -77,10 +77,11 @@ package final class IncomingBody: Sendable {
         }
     }
 
-    /// Length and checksum of what is written.
+    /// Length and checksum of the bytes that are written.
     var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
 
-    /// Adds that tail. Where the body does not become a record then, it may be tried again: the last tail counts.
+    /// Appends a tail. If the body does not become a record after that, a further tail may be appended: the last one
+    /// counts.
     /// - Returns: the status of the file.
     func finish(_ tail: UnsafeRawBufferPointer) throws(Errno) -> FileStatus {
         try files.writeFully(opened.file, tail)
@@ -90,17 +91,17 @@ package final class IncomingBody: Sendable {
         return status
     }
 
-    /// Makes a record of it, at that path.
+    /// Gives the file the name of a record.
     func rename(to path: UnsafePointer<CChar>) throws(Errno) {
         try files.rename(self.path, to: path)
         // A record is locked only while it is changed.
         try? files.unlockFile(opened.file)
     }
 
-    /// The file has a record's name, and a row tells of what it takes.
+    /// The file is a record now, and its row counts the space that it takes, so the reservation ends.
     func becameRecord() { letGo() }
 
-    /// The file goes; its readers can go on. If it became a record, nothing happens.
+    /// Deletes the file; readers can go on reading. Does nothing if the file has become a record.
     func discard() {
         // A forked child has its parent's memory, not its files.
         guard letGo(), getpid() == processID else { return }
@@ -119,23 +120,24 @@ package final class IncomingBody: Sendable {
 
     // MARK: Reading
 
-    /// The bytes that are written by now, to be read in pieces.
+    /// The bytes that are written so far, to be read in pieces.
     var opening: OpenBody {
         OpenBody(count: count, read: opened.bytes(_:followedBy:), copy: opened.copy(_:to:))
     }
 }
 
-/// The share of the capacity that bodies take while they arrive, and their files.
+/// The bodies that are arriving in one store: their files, and the space that is reserved for them.
 final class IncomingSpace: Sendable {
-    /// By the paths of their files.
+    /// The bodies by the paths of their files. Empty references are those whose file does not exist yet.
     private let bodies = Mutex([String: WeakReference<IncomingBody>]())
 
     private var living: [IncomingBody] { bodies.withLock { Array($0.values) }.compactMap(\.object) }
 
     var bytes: Int { living.reduce(0) { $0 + $1.reserved } }
 
-    /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
-    /// - Parameter date: where no writer holds a lock: a file that was written later is spared.
+    /// Deletes the files of processes that died. A writer that is alive holds the lock of its file.
+    /// - Parameter date: on systems where writers hold no lock, files that were written after this date are kept. Nil
+    ///   elsewhere.
     func sweep(_ files: any FileSystem, _ paths: DiskPaths, olderThan date: Date?) {
         for path in paths.all(.incoming, in: files) where bodies.withLock({ $0[path] == nil }) {
             guard let (file, status) = try? files.openRegular(path, O_RDONLY) else { continue }
@@ -148,7 +150,7 @@ final class IncomingSpace: Sendable {
         }
     }
 
-    /// No body that is arriving, in any process, is to become a record.
+    /// Deletes the files of all arriving bodies, of every process, so that none of them becomes a record.
     func unlinkAll(_ files: any FileSystem, _ paths: DiskPaths) {
         for path in paths.all(.incoming, in: files) {
             guard let status = try? files.status(at: path), status.kind == .regular else { continue }
@@ -156,7 +158,7 @@ final class IncomingSpace: Sendable {
         }
     }
 
-    /// For the body that is about to have a file of that path.
+    /// Registers the path of a file that is about to be made. The caller puts the body into the reference.
     fileprivate func add(_ path: String) -> WeakReference<IncomingBody> {
         let reference = WeakReference<IncomingBody>()
         bodies.withLock { $0[path] = reference }
@@ -169,7 +171,7 @@ final class IncomingSpace: Sendable {
 /// A checksum of bytes that come in pieces of any length.
 struct PiecewiseChecksum {
     private var checksum = Checksum()
-    /// Less than a block.
+    /// The last bytes, less than a block.
     private var rest: [UInt8] = []
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {

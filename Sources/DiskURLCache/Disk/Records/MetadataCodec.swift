@@ -80,7 +80,13 @@ package enum MetadataCodec {
         writer.append(UInt32(clamping: response.vary.fields.count))
         for field in response.vary.fields {
             writer.append(field.name)
-            writer.append(UInt8(field.value == nil ? 0 : field.salt == nil ? 1 : 2))
+            let kind: UInt8
+            if field.value == nil {
+                kind = 0
+            } else {
+                kind = field.salt == nil ? 1 : 2
+            }
+            writer.append(kind)
             field.salt?.bytes.withUnsafeBytes { writer.append($0) }
             if let value = field.value { writer.append(value) }
         }

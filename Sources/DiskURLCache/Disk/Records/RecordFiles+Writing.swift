@@ -1,10 +1,10 @@
 import Foundation
 
-/// An empty file in a free slot, for a record that is being written. No row tells of it, and nothing examines it.
+/// An empty file in a free slot, for a record that is being written. It has no row, and examinations leave it alone.
 final class ReservedSlot: Sendable {
     let name: RecordName
     let file: Int32
-    /// The records beside it, when it was made.
+    /// The rows of the name's other records when the slot was reserved.
     let rows: [IndexRow]
     private let files: any FileSystem
     private let closed = Mutex(false)
@@ -62,7 +62,7 @@ extension RecordFiles {
                 let written = record
                 return try disk.withIO { io in
                     Result { () throws(Errno) -> Bool in
-                        // The folder was emptied meanwhile, and the file went with it.
+                        // The folder was cleared meanwhile, and the slot's file with it.
                         guard io.directory.identity?.folder == folder else { throw Errno(EEXIST) }
                         return try publish(written, in: slot, status, of: body, usedAt: usedAt, &io.events)
                     }
@@ -78,7 +78,7 @@ extension RecordFiles {
     }
 
     /// Makes an empty file in a free slot. Throws `ENOENT` if the folder does not exist.
-    /// - Parameter taken: the slots that turned out to be of use to somebody else.
+    /// - Parameter taken: the slots that turned out to be taken by another process.
     func reserve(
         _ record: PreparedRecord, not taken: inout UInt8, _ events: inout [DiskEvent]
     ) throws(Errno) -> ReservedSlot {
@@ -102,7 +102,8 @@ extension RecordFiles {
         }
     }
 
-    /// Takes a record that was written into its slot among the others, and removes the record that it replaces.
+    /// Gives a record that was written into its slot a row, so that lookups find it, and removes the record that it
+    /// replaces.
     /// - Parameter body: the file that has the whole record, which gets the name of the slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
     func publish(
@@ -118,13 +119,13 @@ extension RecordFiles {
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
         guard slot.rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
-        // Only now: the older record is the one to serve until the new one is whole.
+        // Not earlier: until the new record is whole, lookups need the older one.
         let slots = slot.rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
         return settle(row.name, among: slots, &events)
     }
 
-    /// Gives a slot back whose record could not be written.
-    /// - Parameter taken: gets the slot if it is somebody else's by now.
+    /// Gives up a slot whose record could not be written.
+    /// - Parameter taken: the slot is added to it if another process has taken the slot meanwhile.
     /// - Returns: whether another slot is to be tried.
     func giveBack(_ slot: ReservedSlot, after error: Errno, taken: inout UInt8) -> Bool {
         catalog.endWriting(slot.name)
@@ -135,7 +136,7 @@ extension RecordFiles {
         return true
     }
 
-    /// All three steps under the lock, for a record that is written anew since it cannot be updated.
+    /// All three steps under the lock, for a record that is rewritten since no tail can be appended to it.
     func put(_ record: inout PreparedRecord, usedAt: UInt64, _ events: inout [DiskEvent]) throws(Errno) -> Bool {
         var taken: UInt8 = 0
         while true {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The files of records and their rows in the index, which change together. All methods are called while `DiskStore.io`
-/// is held, but for the one that fills a slot.
+/// The files of records and their rows in the index, which change together. All methods but the one that fills a slot
+/// are called while `DiskStore.io` is held.
 struct RecordFiles: Sendable {
     let files: any FileSystem
     let paths: DiskPaths

@@ -1,9 +1,10 @@
 /// Which of two records of one variant is the newer one.
 struct RecordRank: Comparable {
-    /// The clock was set back since it was stored: it is the older one.
+    /// Whether the record's time is in the future, since the clock was set back after it was stored. Such a record
+    /// counts as the older one.
     let isFromFuture: Bool
     let storedAt: UInt32
-    /// A pin gives a record a larger number, and makes the response no newer: the time comes first.
+    /// Compared after the time, since a pin gives the record a larger number without making the response newer.
     let sequence: UInt64
     let isWrittenNow: Bool
 

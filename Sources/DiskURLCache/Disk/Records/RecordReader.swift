@@ -112,7 +112,10 @@ package struct RecordReader: Sendable {
         case .foreign: return .foreign
         case .damaged: return .damaged
         case .tail(let tail):
-            let (footer, metadata, status) = (tail.footer, tail.metadata, tail.status)
+            // The body takes over the memory of the tail.
+            let footer = tail.footer
+            let metadata = tail.metadata
+            let status = tail.status
             // The record is intact, but has the wrong name: somebody moved it.
             guard footer.name == name else { return .foreign }
             guard let content = try content(after: tail, of: opened, extent) else { return .damaged }
