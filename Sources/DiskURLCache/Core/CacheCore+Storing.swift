@@ -240,11 +240,19 @@ extension CacheCore {
         }
     }
 
+    /// Whether a tag is one of ``DiskURLCache/Options/tags``, and none that the cache made.
+    package static func isTagOfApp(_ tag: String) -> Bool {
+        !CacheGroups.isGroup(tag) && !tag.hasPrefix(credentialsPrefix)
+    }
+
+    private static let credentialsPrefix = "authorization "
+
     /// The tag of the entries that were stored for requests with this `Authorization`. It has 24 bits of a digest:
     /// enough that entries of other credentials are hardly ever removed as well, and too few to confirm a guessed
     /// password.
     func tag(ofCredentials value: String) -> String {
         let text = "authorization:\(value)"
-        return "authorization \((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"
+        return
+            "\(Self.credentialsPrefix)\((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"
     }
 }

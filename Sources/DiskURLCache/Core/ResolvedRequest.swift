@@ -51,6 +51,12 @@ package final class ResolvedRequest: Sendable {
         return rules.options(after: request.options, contentType: response["Content-Type"])
     }
 
+    /// The host in canonical spelling; empty without one.
+    var host: String {
+        if let key { return URLCanonicalizer.host(ofNormal: key.uri) }
+        return URLCanonicalizer.canonical(request.url).map(URLCanonicalizer.host) ?? ""
+    }
+
     /// Whether the app may want the URL to be asked less often than HTTP does.
     var mayRest: Bool {
         options.minimumInterval != nil || options.errorLifetime != nil || rules.dependOnContentType

@@ -288,6 +288,9 @@ extension DiskStore {
         }
     }
 
+    /// The names of all records, the least recently used first.
+    func recordNames() -> [RecordName] { allRows().map(\.name) }
+
     /// Of every record that is known, or that is in the folder.
     private func allRows() -> [IndexRow] {
         if refresh() {

@@ -130,6 +130,12 @@ extension DiskURLCache {
         public internal(set) var bytesLoaded = 0
         /// The length of all bodies from the store, which did not have to cross the network.
         public internal(set) var bytesSaved = 0
+        /// The loads by the host of their last request, in canonical spelling: hits, misses, bytes and times. The
+        /// lookups and stores of the `URLCache` methods are not among them. Of the hosts and tags after the first 1,000
+        /// the sum, under the empty name.
+        public internal(set) var byHost: [String: Statistics] = [:]
+        /// The same by each of the app's tags (``Options/tags``) that the answer has.
+        public internal(set) var byTag: [String: Statistics] = [:]
         /// An estimate of the time that hits saved, in seconds: the mean duration of a load from the network, times the
         /// number of loads that the store answered, minus the duration of those. Only loads of sessions and direct
         /// calls count. If loads run in parallel, they wait for each other, and the estimate is too high.
@@ -156,6 +162,8 @@ extension DiskURLCache {
             networkTime += other.networkTime
             storeLoads += other.storeLoads
             storeTime += other.storeTime
+            for (host, counts) in other.byHost { byHost[host, default: Statistics()].add(counts) }
+            for (tag, counts) in other.byTag { byTag[tag, default: Statistics()].add(counts) }
         }
     }
 }

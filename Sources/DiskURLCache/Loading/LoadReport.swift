@@ -74,10 +74,15 @@ struct LoadReport: Sendable {
     }
 
     /// Notes the end of the load, counts it, and sends the event to listeners.
-    mutating func end(at time: Date, error: (any Swift.Error)? = nil, in cache: CacheCore) {
+    /// - Parameters:
+    ///   - host: of the last request.
+    ///   - tags: those of the app that the answer has.
+    mutating func end(
+        at time: Date, error: (any Swift.Error)? = nil, host: String, tags: Set<String>, in cache: CacheCore
+    ) {
         endedAt = time
         self.error = error
-        cache.hub.count(self)
+        cache.hub.count(self, host: host, tags: tags)
         if cache.hub.hasListeners { cache.hub.emit(.load(publicReport(cacheName: cache.cacheStatusName))) }
     }
 
@@ -150,24 +155,42 @@ extension LoadReport {
 
 extension EventHub {
     /// Counts a load, even if nobody listens for its report.
-    fileprivate func count(_ load: LoadReport) {
+    fileprivate func count(_ load: LoadReport, host: String, tags: Set<String>) {
         count { statistics in
-            switch load.outcome {
-            case .hit(let layer, _):
-                statistics.countHit(layer, bytes: load.bytes)
-                statistics.storeLoads += 1
-                statistics.storeTime += load.duration
-            case .revalidated:
-                statistics.revalidations += 1
-                statistics.bytesSaved += load.bytes
-            case .miss:
-                statistics.misses += 1
-                statistics.bytesLoaded += load.bytes
-                statistics.networkLoads += 1
-                statistics.networkTime += load.duration
-            case .bypass: statistics.bytesLoaded += load.bytes
-            case .notAllowed, .failed: break
-            }
+            statistics.count(load)
+            statistics.byHost.count(load, under: host)
+            for tag in tags { statistics.byTag.count(load, under: tag) }
         }
+    }
+}
+
+extension DiskURLCache.Statistics {
+    fileprivate mutating func count(_ load: LoadReport) {
+        switch load.outcome {
+        case .hit(let layer, _):
+            countHit(layer, bytes: load.bytes)
+            storeLoads += 1
+            storeTime += load.duration
+        case .revalidated:
+            revalidations += 1
+            bytesSaved += load.bytes
+        case .miss:
+            misses += 1
+            bytesLoaded += load.bytes
+            networkLoads += 1
+            networkTime += load.duration
+        case .bypass: bytesLoaded += load.bytes
+        case .notAllowed, .failed: break
+        }
+    }
+}
+
+extension [String: DiskURLCache.Statistics] {
+    /// A crawler has any number of hosts.
+    private static let limit = 1_000
+
+    fileprivate mutating func count(_ load: LoadReport, under name: String) {
+        let isNew = count >= Self.limit && self[name] == nil
+        self[isNew ? "" : name, default: DiskURLCache.Statistics()].count(load)
     }
 }

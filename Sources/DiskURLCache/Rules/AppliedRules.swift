@@ -1,3 +1,5 @@
+import Foundation
+
 /// The rules that concern one request, in their order. They are found when this is made, so each closure of the app is
 /// called once; only the rules by content type wait for a response.
 struct AppliedRules: Sendable {
@@ -11,8 +13,10 @@ struct AppliedRules: Sendable {
         }
         // Nil for a URL that no key can be made of.
         let url = URLCanonicalizer.canonical(request.url)
+        // Parsed when the first rule asks for it.
+        lazy var json = request.body.flatMap { try? JSONSerialization.jsonObject(with: $0) as? [String: Any] }
         self.rules = rules.enumerated().compactMap { index, rule in
-            rule.mayApply(to: request, canonicalURL: url) ? (index, rule) : nil
+            rule.mayApply(to: request, canonicalURL: url, json: json) ? (index, rule) : nil
         }
     }
 

@@ -20,6 +20,7 @@ extension DiskURLCache {
                 case host(String)
                 case contentType(String)
                 case request(@Sendable (URLRequest) -> Bool)
+                case json(@Sendable (_ body: [String: Any], URLRequest) -> Bool)
                 /// A pattern that cannot match anything, and why.
                 case nothing(String)
             }
@@ -90,6 +91,15 @@ extension DiskURLCache {
             public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
                 Match(.request(predicate))
             }
+
+            /// Requests whose body is a JSON object for which the closure returns true, such as operations of GraphQL:
+            /// `.json { body, _ in body["operationName"] as? String == "Feed" }`. The body is parsed once for all
+            /// rules, and only if there is such a rule. The closure is called as that of ``request(_:)``.
+            public static func json(
+                _ predicate: @escaping @Sendable (_ body: [String: Any], _ request: URLRequest) -> Bool
+            ) -> Match {
+                Match(.json(predicate))
+            }
         }
 
         let match: Match
@@ -146,14 +156,19 @@ extension DiskURLCache {
 
         /// Whether the rule applies to a request, as far as that is known before there is a response: a rule by content
         /// type may. Calls the app's closure.
-        /// - Parameter url: nil for a URL that no key can be made of.
-        func mayApply(to request: DiskURLCache.Request, canonicalURL url: String?) -> Bool {
+        /// - Parameters:
+        ///   - url: nil for a URL that no key can be made of.
+        ///   - json: the body of the request, if it is a JSON object.
+        func mayApply(
+            to request: DiskURLCache.Request, canonicalURL url: String?, json: @autoclosure () -> [String: Any]?
+        ) -> Bool {
             switch match.kind {
             // To be safe: an invalid pattern in a rule that keeps responses off the disk, or out of the cache, matches
             // every request.
             case .nothing: return cacheOptions.storage.map { $0 != .memoryAndDisk } ?? false
             case .all, .contentType: return true
             case .request(let predicate): return predicate(request.urlRequest)
+            case .json(let predicate): return json().map { predicate($0, request.urlRequest) } ?? false
             case .url(let pattern): return url.map(pattern.matches) ?? false
             case .path(let path, let host): return url.map { Self.isBelow(path, host: host, $0) } ?? false
             case .host(let name):
@@ -199,6 +214,7 @@ extension DiskURLCache.Rule.Match: PrintedByDescription {
         case .host(let name): "host \(name)"
         case .contentType(let pattern): "content type \(pattern)"
         case .request: "a condition of the app"
+        case .json: "a condition of the app on the JSON body"
         case .nothing(let problem): "nothing, since \(problem)"
         }
     }

@@ -91,7 +91,7 @@ enum RuleCheck {
         case .path(let path, let host): name = "path \(host ?? "*")\(path)"
         case .host(let host): name = "host \(host)"
         case .contentType(let pattern): name = "type \(pattern)"
-        case .request, .nothing: return nil
+        case .request, .json, .nothing: return nil
         }
         var merged = seen[name] ?? DiskURLCache.Options()
         merged.complete(from: rule.cacheOptions)

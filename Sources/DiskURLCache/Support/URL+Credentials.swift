@@ -14,7 +14,7 @@ extension URL {
     }
 
     /// The URL for reports.
-    var removingCredentials: URL? {
+    package var removingCredentials: URL? {
         withoutCredentials.flatMap { $0 == absoluteString ? absoluteURL : URL(string: $0) }
     }
 

@@ -105,6 +105,9 @@ struct PrintingTests {
         var plainURL = request
         plainURL.url = URL(string: "http://user:\(secret)@\(host)/a")
         samples["Explanation"] = cache.explanation(for: plainURL, response: answer.response)
+        let listed = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        listed.store(Data(secret.utf8), for: URLRequest(url: try #require(plainURL.url)), lifetime: 60)
+        for await entry in listed.entries() { samples["CachedEntry"] = entry }
         samples["Statistics"] = cache.statistics
         samples["Configuration"] = {
             var settings = DiskURLCache.Configuration()

@@ -105,7 +105,7 @@ import Testing
         func matches(_ url: String) -> Bool {
             rule.mayApply(
                 to: DiskURLCache.Request(URLRequest(url: URL(string: url)!)),
-                canonicalURL: URLCanonicalizer.canonical(url))
+                canonicalURL: URLCanonicalizer.canonical(url), json: nil)
         }
         #expect(matches("https://example.com/"))
         #expect(matches("https://API.example.com:8443/x"))

@@ -75,7 +75,7 @@ import Testing
         let rule = DiskURLCache.Rule(for: .path("/me"), storage: .never)
         func matches(_ text: String) throws -> Bool {
             rule.mayApply(
-                to: DiskURLCache.Request(try request(text)), canonicalURL: URLCanonicalizer.canonical(text))
+                to: DiskURLCache.Request(try request(text)), canonicalURL: URLCanonicalizer.canonical(text), json: nil)
         }
         for path in ["/me", "/me/", "/me/a", "/me?x", "/me;v=1", "/%6de/a"] {
             #expect(try matches("https://h" + path), "\(path)")

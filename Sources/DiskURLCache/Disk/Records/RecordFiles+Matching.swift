@@ -3,6 +3,12 @@ import Foundation
 // Changes of records that meet conditions.
 
 extension RecordFiles {
+    /// The metadata in a record, and the length of its body; nil if it is gone, or cannot be read.
+    func head(of name: RecordName) -> (EntryMetadata, Int)? {
+        guard case .record(let record) = reader.read(name, .tail, limit: .max >> 1) else { return nil }
+        return (record.metadata, record.footer.bodyLength)
+    }
+
     /// A record that cannot be read is removed as well, since it might match.
     func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         switch reader.read(row.name, .tail, limit: .max >> 1) {

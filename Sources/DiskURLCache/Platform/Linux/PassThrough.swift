@@ -75,7 +75,9 @@
             report.note(
                 error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
             report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
-            report.end(at: cache.now, error: error, in: cache)
+            let url = URLCanonicalizer.canonical(report.request.url)
+            report.end(
+                at: cache.now, error: error, host: url.map(URLCanonicalizer.host) ?? "", tags: [], in: cache)
         }
 
         private func invalidate(

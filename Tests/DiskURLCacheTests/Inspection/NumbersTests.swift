@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+@testable import DiskURLCacheTools
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Counts by host and tag, the entries of a cache in use, and rules by a JSON body.
+@Suite(.fewAtATime, .timeLimit(.minutes(5))) struct NumbersTests {
+    private let scratch: ScratchDirectory
+    private let clock = ManualClock()
+
+    init() throws { scratch = try ScratchDirectory("numbers") }
+
+    private func makeCache(_ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
+        DiskURLCache(in: scratch, clock: clock, configure)
+    }
+
+    private func request(_ url: URL, _ tags: Set<String> = [], _ storage: DiskURLCache.Options.Storage? = nil)
+        -> URLRequest
+    {
+        var request = URLRequest(url: url)
+        request.cacheOptions = DiskURLCache.Options(storage: storage, tags: tags)
+        return request
+    }
+
+    @Test func bytesAreCountedByHostAndByTag() async throws {
+        let origin = try OriginServer { request in
+            .ok(
+                "12345",
+                ["Cache-Control": request.path == "/fresh" ? "max-age=60" : "no-store", "Cache-Groups": "\"g\""])
+        }
+        let cache = makeCache {
+            $0.rules = [DiskURLCache.Rule(for: .contentType("text/*"), tags: ["never"])]
+        }
+        for _ in 0..<3 { _ = try await cache.data(for: request(origin.url("/fresh"), ["a", "b"])) }
+        _ = try await cache.data(for: request(origin.url("/other"), ["b"]))
+        let counts = cache.statistics
+        #expect(counts.byHost.keys.sorted() == ["127.0.0.1"] && counts.byTag.keys.sorted() == ["a", "b"])
+        #expect(counts.byHost["127.0.0.1"]?.bytesLoaded == 10 && counts.byHost["127.0.0.1"]?.bytesSaved == 10)
+        #expect(counts.byTag["a"]?.bytesLoaded == 5 && counts.byTag["a"]?.bytesSaved == 10)
+        #expect(counts.byTag["b"]?.bytesLoaded == 10 && counts.byTag["b"]?.memoryHits == 2)
+        #expect(counts.bytesLoaded == 10 && counts.bytesSaved == 10)
+    }
+
+    @Test func theEntriesOfACacheAreASequenceAndThoseThatTheAppChoosesAreRemoved() async throws {
+        let origin = try OriginServer { request in
+            .ok(String(repeating: "x", count: request.path.count), ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache()
+        let paths = ["/a", "/bb", "/ccc"]
+        for path in paths { _ = try await cache.data(for: request(origin.url(path), ["t"])) }
+        _ = try await cache.data(for: request(origin.url("/dddd"), [], .memoryOnly))
+        cache.flush()
+        func entries() async -> [DiskURLCache.CachedEntry] {
+            await cache.entries().reduce(into: []) { $0.append($1) }.sorted { $0.bytes < $1.bytes }
+        }
+        let all = await entries()
+        #expect(all.map { $0.url?.path } == paths + ["/dddd"] && all.map(\.bytes) == [2, 3, 4, 5])
+        #expect(all.map(\.isInMemoryOnly) == [false, false, false, true])
+        #expect(all.allSatisfy { $0.status == 200 && $0.method == "GET" && $0.storedAt == clock.now })
+        #expect(all[0].tags == ["t"] && all[3].tags.isEmpty)
+        #expect(await cache.remove { $0.bytes > 4 || $0.url?.path == "/a" } == 2)
+        #expect(await entries().map { $0.url?.path } == ["/bb", "/ccc"])
+        for (path, isStored) in [("/a", false), ("/bb", true), ("/ccc", true), ("/dddd", false)] {
+            #expect(cache.contains(request(origin.url(path))) == isStored, "\(path)")
+            #expect((cache.cachedResponse(for: request(origin.url(path))) != nil) == isStored, "\(path)")
+        }
+    }
+
+    @Test func theParsedBodyIsGivenToTheClosuresOfRules() throws {
+        let seen = Mutex<[String]>([])
+        let cache = makeCache { configuration in
+            configuration.keyPolicy = .standard.includingBody(ofMethods: "POST")
+            configuration.rules = ["Feed", "Profile"].map { name in
+                DiskURLCache.Rule(
+                    for: .json { body, request in
+                        seen.withLock { $0.append("\(name) \(request.httpMethod ?? "")") }
+                        return body["operationName"] as? String == name
+                    }, tags: [name])
+            }
+        }
+        func tags(_ body: String?) -> Set<String> {
+            seen.withLock { $0 = [] }
+            var request = URLRequest(url: Responses.url("/graphql"))
+            request.httpMethod = "POST"
+            request.httpBody = body.map { Data($0.utf8) }
+            return cache.core.resolve(DiskURLCache.Request(request)).options.tags
+        }
+        #expect(tags(#"{"operationName": "Feed", "query": "{ feed }"}"#) == ["Feed"])
+        #expect(seen.withLock { $0 } == ["Feed POST", "Profile POST"])
+        #expect(tags(#"{"operationName": "Profile"}"#) == ["Profile"])
+        for body in ["[1]", "no JSON", nil] {
+            #expect(tags(body).isEmpty)
+            #expect(seen.withLock { $0.isEmpty })
+        }
+    }
+}
