@@ -50,6 +50,9 @@ extension DiskURLCache {
     /// Once there is a head, an error of the network in the middle of the body is thrown by the loop: no stored
     /// response replaces the answer then.
     /// - Parameters:
+    ///   - request: the request.
+    ///   - fallback: see ``data(for:fallback:session:)``.
+    ///   - session: see ``data(for:fallback:session:)``.
     ///   - progress: counts the bytes that the reader of the stream has taken; its total is the length of the body, -1
     ///     until that is known. Cancelling it cancels the load: the cache sets its `cancellationHandler`.
     public func bytes(
@@ -67,8 +70,11 @@ extension DiskURLCache {
     /// The file appears when the body is whole, and with any status: look at `response.statusCode`. A process that is
     /// killed meanwhile leaves a hidden file beside it, whose name ends with `.partial`.
     /// - Parameters:
+    ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
     ///     files.
+    ///   - fallback: see ``data(for:fallback:session:)``.
+    ///   - session: see ``data(for:fallback:session:)``.
     ///   - progress: see ``bytes(for:fallback:session:progress:)``.
     /// - Throws: what ``bytes(for:fallback:session:progress:)`` and its stream throw, and a `CocoaError` for the file:
     ///   `.fileWriteFileExists`, `.fileNoSuchFile` (of the folder), `.fileWriteNoPermission`, `.fileWriteOutOfSpace`…

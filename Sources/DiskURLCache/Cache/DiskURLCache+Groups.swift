@@ -54,7 +54,15 @@ extension DiskURLCache {
     /// they forget what they have in memory, at the latest a second after this call. A load that is under way stores
     /// nothing. Responses in an `EntryStorage` of the app are removed, since it cannot list them; fallback directories
     /// are not changed. Takes as long as the removal with the same conditions, which see for them.
-    /// - Parameter request: only responses of its URL.
+    /// - Parameters:
+    ///   - request: only responses of its URL.
+    ///   - tag: one of the response's ``Options/tags``.
+    ///   - group: a group that the response named. Needs `url`.
+    ///   - url: any URL of the group's server.
+    ///   - authorization: the `Authorization` field of the request.
+    ///   - host: the name of the host.
+    ///   - prefix: scheme and host, and the path or its beginning.
+    ///   - date: only responses that were stored before.
     public func markStale(
         for request: URLRequest? = nil, tag: String? = nil, group: String? = nil, of url: URL? = nil,
         authorization: String? = nil, host: String? = nil, urlPrefix prefix: String? = nil, olderThan date: Date? = nil

@@ -212,7 +212,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Removes the responses that were stored at or after a date, as `URLCache` documents. See
-    /// ``removeCachedResponses(olderThan:)`` for the other direction.
+    /// ``removeCachedResponses(tag:group:of:authorization:host:urlPrefix:olderThan:)`` for the other direction.
     public override func removeCachedResponses(since date: Date) {
         core.store.remove(matching: EntryCriteria(storedAfter: date))
     }

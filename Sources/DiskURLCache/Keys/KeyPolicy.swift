@@ -64,8 +64,10 @@ extension DiskURLCache {
         /// that no policy can hand one body the answer to another.
         ///
         /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
-        /// - Parameter asJSON: the order of members and white space in a JSON body make no difference (GraphQL). A body
-        ///   that is not JSON, or whose request says `no-transform`, is compared by its bytes.
+        /// - Parameters:
+        ///   - methods: the methods, such as `POST`.
+        ///   - asJSON: the order of members and white space in a JSON body make no difference (GraphQL). A body that is
+        ///     not JSON, or whose request says `no-transform`, is compared by its bytes.
         public func includingBody(ofMethods methods: String..., asJSON: Bool = false) -> KeyPolicy {
             var policy = self
             for method in methods {
