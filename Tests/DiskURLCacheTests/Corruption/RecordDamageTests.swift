@@ -96,10 +96,12 @@ import Testing
     func lostData(isUpdated: Bool) throws {
         let (fixture, path, bytes, first) = try fixture(Subject(isUpdated: isUpdated))
         let ends = isUpdated ? [first, first + 1, first + 100, bytes.count - 1] : [bytes.count - 50, bytes.count - 1]
-        let damages: [Data] =
+        let all: [Data] =
             [
                 Data(), Data(count: bytes.count), testBody(9, length: bytes.count), Data(count: 20), bytes + Data([0]),
             ] + ends.map { bytes.prefix($0) + Data(count: bytes.count - $0) }
+        // The last byte of a checksum may be 0 anyway.
+        let damages = all.filter { $0 != bytes }
         for (number, damage) in damages.enumerated() {
             try damage.write(to: URL(fileURLWithPath: path))
             let store = fixture.open()

@@ -305,6 +305,28 @@ final class Oracle: Sendable {
         #expect([[3, 2], [4, 2]].contains(found.map(\.metadata.sequence)))
     }
 
+    /// Another cache replaces a record that is whole, but of which its own cache has no row yet.
+    @Test func aRecordThatIsReplacedBeforeItHasARowGetsNone() {
+        let files = FaultyFileSystem()
+        let owner = fixture.open(files: files)
+        owner.flush()
+        let guest = fixture.open()
+        guest.flush()
+        let isArmed = Mutex(true)
+        files.rule = { [key] call in
+            // The last operation before the record gets its row.
+            guard call.operation == .close, call.isRecord, isArmed.disarm() else { return nil }
+            guest.store(.test(testBody(2), sequence: 2), for: key)
+            // By now the owner has heard what the guest told.
+            owner.checkNow()
+            owner.flush()
+            return nil
+        }
+        owner.store(.test(testBody(1), sequence: 1), for: key)
+        #expect(owner.entryCount == fixture.recordNames().count)
+        #expect(owner.body(key) == testBody(2))
+    }
+
     /// The record is replaced, and its file is gone, after the reader opened it.
     @Test func aRecordThatIsReplacedWhileItIsReadHidesNothing() {
         let (key, first) = (key, fixture.recordPath(key))

@@ -33,8 +33,12 @@
             var cache: DiskURLCache?
             while let line = readLine() {
                 let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-                if words[0] == "open" {
+                if words[0] == "clock" {
+                    clock.set(Date(timeIntervalSince1970: Double(words[1]) ?? 0))
+                    ChildProcess.say("set")
+                } else if words[0] == "open" {
                     cache?.store.close()
+                    clock.set(Date(timeIntervalSince1970: Double(words[5]) ?? 0))
                     var settings = DiskURLCache.Configuration(
                         memoryCapacity: Int(words[2]) ?? 0, diskCapacity: Int(words[3]) ?? 0,
                         directory: URL(fileURLWithPath: words[1]))

@@ -135,7 +135,11 @@ final class ModelRunner: @unchecked Sendable {
         case .hold(let path): origin.hold(path)
         case .release(let path): origin.release(path)
         case .failNext(let path, let failure): origin.failNext(path, failure)
-        case .advance(let seconds): model.clock.advance(by: seconds)
+        case .advance(let seconds):
+            // The processes of a machine have one clock. A cache whose clock is behind takes what the other one stores
+            // for a response from the future, and prefers an older one.
+            _ = peer?.ask("clock", "\(model.clock.seconds + Double(seconds))")
+            model.clock.advance(by: seconds)
         case .relaunch(let isKilled): await relaunch(isKilled: isKilled)
         case .peerStore, .peerRemove, .peerRemoveAll, .peerLookup: askPeer(step)
         case .together(let steps):
@@ -297,7 +301,7 @@ final class ModelRunner: @unchecked Sendable {
     private func openPeer() {
         _ = peer?.ask(
             "open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))",
-            script.hasSlowFiles ? "slow" : "fast")
+            script.hasSlowFiles ? "slow" : "fast", "\(model.clock.seconds)")
     }
 
     /// What another process changed is seen within a second: the model does not wait for it.

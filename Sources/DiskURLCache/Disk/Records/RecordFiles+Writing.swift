@@ -115,6 +115,9 @@ extension RecordFiles {
             try writer.rename(body, into: slot)
             body.becameRecord()
         }
+        // Another process may have found the record as soon as it was whole, and removed it for a newer one. What that
+        // process told may have been heeded already.
+        if body == nil, !writer.isAlone(), isGone(slot.name, status.identity) { return false }
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
@@ -122,6 +125,15 @@ extension RecordFiles {
         // Not earlier: until the new record is whole, lookups need the older one.
         let slots = slot.rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
         return settle(row.name, among: slots, &events)
+    }
+
+    /// Whether the slot has a different file by now, or none. False if that cannot be found out.
+    private func isGone(_ name: RecordName, _ written: FileIdentity) -> Bool {
+        do throws(Errno) {
+            return try paths.withRecord(name) { path throws(Errno) in try files.status(at: path) }.identity != written
+        } catch {
+            return error.isMissing
+        }
     }
 
     /// Gives up a slot whose record could not be written.
