@@ -85,10 +85,12 @@ import Testing
             let file = scratch.appending("log \(weighs)")
             let log = DiskURLCache.EventLog(cache, file: file, limit: 1 << 30)
             var random = TestRandom(7)
-            for number in 0..<TestLength.pick(plain: 1_500, long: 20_000) {
+            for number in 0..<Self.requests {
                 let item = Int(pow(600, Double.random(in: 0..<1, using: &random)))
-                let request = try #require(DiskURLCache.Request(url: "https://example.com/\(item)"))
-                let stream = try await cache.load(request, through: Sized(length: Self.length(of: item)))
+                var request = Responses.request("/\(item)")
+                request.timeoutInterval = Patience.ofLoads
+                let stream = try await cache.load(
+                    DiskURLCache.Request(request), through: Sized(length: Self.length(of: item)))
                 for try await _ in stream {}
                 if number % 10 == 0 { cache.flush() }
             }
@@ -98,7 +100,7 @@ import Testing
             simulations.append(Simulation(DiskURLCache.EventLog.entries(in: file)))
         }
         for simulation in simulations {
-            #expect(simulation.requests == TestLength.pick(plain: 1_500, long: 20_000))
+            #expect(simulation.requests == Self.requests)
             for weighs in [false, true] {
                 let expected = try #require(hits[weighs])
                 let found = simulation.run(capacity: capacity, evictionWeighsSize: weighs).hits
@@ -107,6 +109,8 @@ import Testing
         }
         #expect(try #require(hits[true]) > #require(hits[false]))
     }
+
+    private static let requests = TestLength.pick(plain: 600, long: 3_000)
 
     /// From 100 bytes to 200 KB, the same for each item.
     private static func length(of item: Int) -> Int {
