@@ -6,3 +6,6 @@ public let NSLocalizedFailureReasonErrorKey: String = ""
 extension URLError {
     public var errorUserInfo: [String: Any] { [:] }
 }
+
+public let NSURLErrorKey = ""
+public let NSFilePathErrorKey = ""

@@ -57,6 +57,12 @@ package final class ResolvedRequest: Sendable {
         return URLCanonicalizer.canonical(request.url).map(URLCanonicalizer.host) ?? ""
     }
 
+    /// The app's tags for a response, among them those of rules by content type.
+    /// - Parameter response: its fields, which are looked at only if there is such a rule.
+    func tags(for response: @autoclosure () -> HeaderFields?) -> Set<String> {
+        rules.dependOnContentType ? options(for: response()).tags : options.tags
+    }
+
     /// Whether the app may want the URL to be asked less often than HTTP does.
     var mayRest: Bool {
         options.minimumInterval != nil || options.errorLifetime != nil || rules.dependOnContentType

@@ -303,10 +303,10 @@ final class LoadDriver: FetchReceiver, Sendable {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
         var (report, hop, used) = state.withLock { ($0.machine.report, $0.hop, $0.machine.used) }
-        let (body, deadline, head) = state.withLock { state in
+        let (body, deadline) = state.withLock { state in
             // A client that has not taken the body yet keeps it.
             defer { state.body = nil }
-            return (state.body, state.deadline, state.networkHead)
+            return (state.body, state.deadline)
         }
         body?.complete()
         body?.discard()
@@ -315,8 +315,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
         guard client != nil else { return report }
         if let used { cache.addTags(to: used.metadata, of: hop) }
-        // Rules by content type give tags to responses.
-        var tags = hop.options(for: used?.metadata.http?.fields ?? head?.fields).tags
+        var tags = hop.tags(for: used?.metadata.http?.fields ?? state.withLock { $0.networkHead?.fields })
         if let used, !used.metadata.tags.isEmpty { tags.formUnion(used.metadata.tags.filter(CacheCore.isTagOfApp)) }
         report.end(at: cache.now, error: error, host: hop.host, tags: tags, in: cache)
         return report

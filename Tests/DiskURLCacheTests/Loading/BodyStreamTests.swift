@@ -99,7 +99,7 @@ import Testing
             let file = folder.appendingPathComponent("a")
             try await cache.file(for: request, at: file)
             let handle = try FileHandle(forUpdating: file)
-            handle.write(Data(repeating: 0, count: 1_000))
+            try handle.write(contentsOf: Data(repeating: 0, count: 1_000))
             try handle.close()
             try FileManager.default.removeItem(at: file)
             cache.flush()
