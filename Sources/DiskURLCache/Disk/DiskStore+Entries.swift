@@ -239,12 +239,7 @@ extension DiskStore {
         let name = key.name
         announcing(.stored(name)) {
             withIO { io in
-                records.remove(name, &io.events) { row in
-                    guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else {
-                        return false
-                    }
-                    return record.footer.sequence == sequence
-                }
+                records.remove(name, &io.events) { records.head(of: $0.name)?.0.sequence == sequence }
             }
         }
     }

@@ -12,13 +12,16 @@ extension RecordFiles {
     /// A record that cannot be read is removed as well, since it might match.
     func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         switch reader.read(row.name, .tail, limit: .max >> 1) {
-        case .record(let record):
-            let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
-            let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
-            return criteria.mayMatch(full) && criteria.matches(record.metadata)
+        case .record(let record): return matches(criteria, record, row)
         case .unreadable, .damaged: return true
         case .missing, .foreign: return false
         }
+    }
+
+    private func matches(_ criteria: EntryCriteria, _ record: LoadedRecord, _ row: IndexRow) -> Bool {
+        let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
+        let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
+        return criteria.mayMatch(full) && criteria.matches(record.metadata)
     }
 
     /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed. The
@@ -27,16 +30,18 @@ extension RecordFiles {
         _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64,
         _ events: inout [DiskEvent]
     ) {
-        // It may be another record by now.
-        guard matches(criteria, row) else { return }
-        guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else {
-            return removeForGood(row.name, &events)
+        switch reader.read(row.name, .tail, limit: .max >> 1) {
+        case .record(let record):
+            // It may be another record by now.
+            guard matches(criteria, record, row) else { return }
+            var metadata = record.metadata
+            guard metadata.markStale(at: time, sequence: sequence) else { return }
+            let update = update(
+                metadata, of: DiskKey(record.footer), replacing: record.footer.sequence,
+                usedAt: MonotonicTime.nanoseconds, &events)
+            if case .notFound = update { removeForGood(row.name, &events) }
+        case .unreadable, .damaged: removeForGood(row.name, &events)
+        case .missing, .foreign: break
         }
-        var metadata = record.metadata
-        guard metadata.markStale(at: time, sequence: sequence) else { return }
-        let update = update(
-            metadata, of: DiskKey(record.footer), replacing: record.footer.sequence,
-            usedAt: MonotonicTime.nanoseconds, &events)
-        if case .notFound = update { removeForGood(row.name, &events) }
     }
 }
