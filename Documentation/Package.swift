@@ -2,14 +2,17 @@
 
 import PackageDescription
 
-// For building the documentation only, so that the library's own manifest has no dependencies:
-//     swift package --package-path Documentation generate-documentation --target DiskURLCache --warnings-as-errors
-// Sources/DiskURLCache is a link to the library's sources.
+// For building the reference only, so that the library's own manifest has no dependencies: Documentation/make-reference FOLDER.
+// Sources has links to the library's modules.
+// The targets use `package` declarations of each other, so they are in one package here, too.
+let modules = ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting"]
+
 let package = Package(
-    name: "Documentation",
+    name: "DiskURLCache",
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
-    products: [.library(name: "DiskURLCache", targets: ["DiskURLCache"])],
+    products: [.library(name: "DiskURLCache", targets: modules)],
     dependencies: [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0")],
-    targets: [.target(name: "DiskURLCache", exclude: ["PrivacyInfo.xcprivacy"])],
+    targets: [.target(name: "DiskURLCache", exclude: ["PrivacyInfo.xcprivacy"])]
+        + modules.dropFirst().map { .target(name: $0, dependencies: ["DiskURLCache"]) },
     swiftLanguageModes: [.v6]
 )

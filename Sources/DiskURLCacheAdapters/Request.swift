@@ -4,6 +4,10 @@ import Foundation
 extension DiskURLCache.Request {
     /// A request for `DiskURLCache.load(_:through:variant:progress:redirect:)`. Nil if `url` is not a URL.
     /// - Parameters:
+    ///   - method: the method, in upper case as it is sent.
+    ///   - url: the absolute URL.
+    ///   - fields: the header fields, in the order in which they are sent.
+    ///   - body: the whole body; nil if there is none, or `streamsBody`.
     ///   - streamsBody: whether there is a body that is not given here, since the transport streams it.
     ///   - timeoutInterval: the seconds within which the head of the answer must arrive.
     ///   - options: how the response is kept, with precedence over all rules; nil if only rules and the configuration

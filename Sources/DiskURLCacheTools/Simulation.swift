@@ -52,7 +52,7 @@ extension DiskURLCache {
 
         /// - Parameters:
         ///   - capacity: bytes on disk.
-        ///   - evictionWeighsSize: as in ``DiskURLCache/DiskURLCache/Configuration``.
+        ///   - evictionWeighsSize: as in `DiskURLCache.Configuration`.
         public func run(capacity: Int, evictionWeighsSize: Bool = false) -> Result {
             var replay = EvictionReplay(capacity: max(0, capacity), weighsSize: evictionWeighsSize)
             var result = Result()
