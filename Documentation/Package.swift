@@ -2,7 +2,8 @@
 
 import PackageDescription
 
-// For building the reference only, so that the library's own manifest has no dependencies: Documentation/make-reference FOLDER.
+// For building the reference only, so that the library's own manifest has no dependencies:
+//     Documentation/make-reference FOLDER
 // Sources has links to the library's modules.
 // The targets use `package` declarations of each other, so they are in one package here, too.
 let modules = ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting"]
