@@ -92,12 +92,14 @@ extension CacheCore {
     }
 
     /// Takes over `userInfo`. Values that cannot be written to disk are kept in memory only, and an event names them.
-    private func take(userInfoOf cached: CachedURLResponse, into edited: inout EditedResponse, url: URL?) {
+    private func take(
+        userInfoOf cached: CachedURLResponse, into edited: inout EditedResponse, url: @autoclosure () -> URL?
+    ) {
         let (userInfo, lost) = cached.persistentUserInfo
         edited.userInfo = userInfo
         guard !lost.isEmpty else { return }
         edited.presented = cached
-        hub.emit(.notStored(url: url, reason: .userInfo(keys: lost)))
+        hub.emit(.notStored(url: url(), reason: .userInfo(keys: lost)))
     }
 
     /// Replaces the head of the stored response with this number (RFC 9111 §4.3.4). Its body stays.

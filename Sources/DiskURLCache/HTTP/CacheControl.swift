@@ -21,6 +21,9 @@ struct CacheControl: Sendable, Equatable {
 
         /// A value that cannot be read: it counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
         static let invalid = Seconds(count: 0, isValid: false)
+
+        /// Nil for a value that cannot be read: it allows nothing.
+        var allowed: Int64? { isValid ? count : nil }
     }
 
     let directives: [Directive]
@@ -29,12 +32,14 @@ struct CacheControl: Sendable, Equatable {
 
     /// - Parameter value: the combined value of the field; nil when there is none.
     init(_ value: String?) {
-        guard var value else {
+        guard let value else {
             directives = []
             return
         }
-        directives = value.withUTF8 { bytes in
+        directives = value.withBytes { bytes in
             var directives: [Directive] = []
+            // Growing the list would cost more than reading most values.
+            directives.reserveCapacity(4)
             FieldSyntax.forEachMember(of: bytes) { place in
                 if let directive = Self.directive(bytes[place]) { directives.append(directive) }
             }
@@ -45,11 +50,7 @@ struct CacheControl: Sendable, Equatable {
     private static func directive(_ member: Slice<UnsafeBufferPointer<UInt8>>) -> Directive? {
         let end = member.firstIndex { !FieldSyntax.isTokenByte($0) } ?? member.endIndex
         guard end > member.startIndex else { return nil }
-        // A token is ASCII.
-        let name = String(unsafeUninitializedCapacity: end - member.startIndex) { room in
-            for (index, byte) in member[..<end].enumerated() { room[index] = byte &- 65 < 26 ? byte | 0x20 : byte }
-            return end - member.startIndex
-        }
+        let name = FieldSyntax.lowercased(token: member[..<end])
         guard end < member.endIndex else { return Directive(name: name, argument: .none) }
         guard member[end] == UInt8(ascii: "=") else { return Directive(name: name, argument: .malformed) }
         let rest = member[(end + 1)...]
@@ -58,18 +59,6 @@ struct CacheControl: Sendable, Equatable {
         }
         // "a recipient ought to accept both forms" (RFC 9111 §5.2): token and quoted string.
         return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
-    }
-
-    /// Whether `no-store` is among the directives of a field. A field without the letters "st" is not parsed, which
-    /// saves a tenth of a store.
-    static func forbidsStoring(_ value: String?) -> Bool {
-        guard var value else { return false }
-        let mayForbid = value.withUTF8 { bytes in
-            // The "st" of "no-store", in either case.
-            bytes.count >= 8
-                && (3...(bytes.count - 5)).contains { bytes[$0] | 0x20 == 0x73 && bytes[$0 + 1] | 0x20 == 0x74 }
-        }
-        return mayForbid && CacheControl(value).contains("no-store")
     }
 
     func contains(_ name: String) -> Bool {
@@ -83,53 +72,65 @@ struct CacheControl: Sendable, Equatable {
     /// treat the response as stale; the smallest one never keeps a response fresh for longer than the first would.
     func seconds(_ name: String) -> Seconds? {
         var least: Seconds?
-        for directive in directives where directive.name == name {
-            guard case .value(let argument) = directive.argument, let count = FieldSyntax.deltaSeconds(argument)
-            else { return .invalid }
-            least = Seconds(count: min(count, least?.count ?? count))
-        }
+        for directive in directives where directive.name == name { least = directive.seconds(atMost: least) }
         return least
     }
 
     /// The value if it is valid, for directives that allow something.
-    func allowance(_ name: String) -> Int64? { seconds(name).flatMap { $0.isValid ? $0.count : nil } }
+    func allowance(_ name: String) -> Int64? { seconds(name)?.allowed }
 
     /// The field names that the qualified forms of `name` list, in lower case; nil when the unqualified form occurs.
     /// Empty when the directive does not occur.
     func fieldNames(_ name: String) -> [String]? {
-        var names: [String] = []
-        for directive in directives where directive.name == name {
-            guard case .value(let argument) = directive.argument else { return nil }
-            let listed = FieldSyntax.members(of: argument)
-            guard !listed.isEmpty, listed.allSatisfy(FieldSyntax.isToken) else { return nil }
-            names += listed.map { $0.lowercased() }
-        }
+        var names: [String]? = []
+        for directive in directives where directive.name == name { directive.addFieldNames(to: &names) }
         return names
+    }
+}
+
+extension CacheControl.Directive {
+    /// The smaller of this value and another one of the same name.
+    func seconds(atMost other: CacheControl.Seconds?) -> CacheControl.Seconds {
+        guard other?.isValid != false, case .value(let argument) = argument,
+            let count = FieldSyntax.deltaSeconds(argument)
+        else { return .invalid }
+        return CacheControl.Seconds(count: min(count, other?.count ?? count))
+    }
+
+    /// Adds the field names that the directive lists, in lower case. If it lists none, it concerns the whole response,
+    /// and the result is nil.
+    func addFieldNames(to names: inout [String]?) {
+        guard let others = names else { return }
+        names = nil
+        guard case .value(let argument) = argument else { return }
+        let listed = FieldSyntax.members(of: argument)
+        guard !listed.isEmpty, listed.allSatisfy(FieldSyntax.isToken) else { return }
+        names = others + listed.map { $0.lowercased() }
     }
 }
 
 /// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate`
 /// concern shared caches only.
 package struct ResponseDirectives: Sendable, Equatable {
-    var noStore: Bool
-    var mustUnderstand: Bool
+    var noStore = false
+    var mustUnderstand = false
     /// `no-cache` without field names: never reused without validation.
-    var noCache: Bool
+    var noCache = false
     /// The fields that `no-cache="…"` withholds from reuse, in lower case.
-    var noCacheFields: [String]
-    var mustRevalidate: Bool
-    var isPublic: Bool
+    var noCacheFields: [String] = []
+    var mustRevalidate = false
+    var isPublic = false
     /// `private` without field names.
-    var isPrivate: Bool
-    var proxyRevalidate: Bool
+    var isPrivate = false
+    var proxyRevalidate = false
     /// `s-maxage`
     var sharedMaxAge: CacheControl.Seconds?
-    var isImmutable: Bool
+    var isImmutable = false
     var maxAge: CacheControl.Seconds?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
     /// A directive cannot be read. It may have been the lifetime, as in `public; max-age=30`: none is guessed then.
-    var hasMalformed: Bool
+    var hasMalformed = false
     /// The name of the targeted field from which the directives were read; nil if they are those of `Cache-Control`.
     var targetedField: String?
 
@@ -140,27 +141,49 @@ package struct ResponseDirectives: Sendable, Equatable {
         let field = targeted.isEmpty ? nil : TargetedField(in: fields, listed: targeted)
         targetedField = field?.name
         let control = field?.control ?? known ?? CacheControl(fields["Cache-Control"])
-        noStore = control.contains("no-store")
-        mustUnderstand = control.contains("must-understand")
+        read(control)
         // A targeted field that withholds a field withholds the whole response.
-        let names = field != nil && control.contains("no-cache") ? nil : control.fieldNames("no-cache")
-        noCache = names == nil
-        noCacheFields = names ?? []
-        mustRevalidate = control.contains("must-revalidate")
-        isPublic = control.contains("public")
-        isPrivate = field != nil ? control.contains("private") : control.fieldNames("private") == nil
-        proxyRevalidate = control.contains("proxy-revalidate")
-        sharedMaxAge = control.seconds("s-maxage")
-        isImmutable = control.contains("immutable")
-        maxAge = control.seconds("max-age")
-        staleWhileRevalidate = control.allowance("stale-while-revalidate")
-        staleIfError = control.allowance("stale-if-error")
-        hasMalformed = control.hasMalformed
+        if field != nil {
+            noCache = control.contains("no-cache")
+            noCacheFields = []
+            isPrivate = control.contains("private")
+        }
         // RFC 9111 §5.4: `Pragma` in a response was never specified. Without `Cache-Control`, its old meaning is the
         // cautious reading.
         if field == nil, control.directives.isEmpty, let pragma = fields["Pragma"] {
             noCache = CacheControl(pragma).contains("no-cache")
         }
+    }
+
+    /// Looks at each directive once.
+    private mutating func read(_ control: CacheControl) {
+        var whileRevalidating: CacheControl.Seconds?
+        var ifError: CacheControl.Seconds?
+        var withheld: [String]? = []
+        var ofOneUser: [String]? = []
+        for directive in control.directives {
+            switch directive.name {
+            case "max-age": maxAge = directive.seconds(atMost: maxAge)
+            case "public": isPublic = true
+            case "no-cache": directive.addFieldNames(to: &withheld)
+            case "no-store": noStore = true
+            case "private": directive.addFieldNames(to: &ofOneUser)
+            case "must-revalidate": mustRevalidate = true
+            case "immutable": isImmutable = true
+            case "s-maxage": sharedMaxAge = directive.seconds(atMost: sharedMaxAge)
+            case "stale-while-revalidate": whileRevalidating = directive.seconds(atMost: whileRevalidating)
+            case "stale-if-error": ifError = directive.seconds(atMost: ifError)
+            case "proxy-revalidate": proxyRevalidate = true
+            case "must-understand": mustUnderstand = true
+            default: break
+            }
+        }
+        noCache = withheld == nil
+        noCacheFields = withheld ?? []
+        isPrivate = ofOneUser == nil
+        staleWhileRevalidate = whileRevalidating?.allowed
+        staleIfError = ifError?.allowed
+        hasMalformed = control.hasMalformed
     }
 }
 

@@ -5,13 +5,12 @@ enum FieldSyntax {
     /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character,
     /// so that a directive behind it is not lost.
     static func members(of value: String) -> [Substring] {
-        var text = value
         var places: [Range<Int>] = []
-        text.withUTF8 { bytes in forEachMember(of: bytes) { places.append($0) } }
-        let bytes = text.utf8
+        value.withBytes { bytes in forEachMember(of: bytes) { places.append($0) } }
+        let bytes = value.utf8
         return places.map { place in
             let start = bytes.index(bytes.startIndex, offsetBy: place.lowerBound)
-            return text[start..<bytes.index(start, offsetBy: place.count)]
+            return value[start..<bytes.index(start, offsetBy: place.count)]
         }
     }
 
@@ -95,6 +94,14 @@ enum FieldSyntax {
 
     static func isToken(_ value: some StringProtocol) -> Bool {
         !value.isEmpty && value.utf8.allSatisfy(isTokenByte)
+    }
+
+    /// The letters of a token are ASCII.
+    static func lowercased(token: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+        String(unsafeUninitializedCapacity: token.count) { room in
+            for (index, byte) in token.enumerated() { room[index] = byte &- 65 < 26 ? byte | 0x20 : byte }
+            return token.count
+        }
     }
 
     static func isTokenByte(_ byte: UInt8) -> Bool {

@@ -13,8 +13,7 @@ enum HTTPDate {
 
     /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are at most 50 years ahead.
     static func parse(_ value: String, reference: Date) -> Date? {
-        var value = value
-        return value.withUTF8 { bytes in
+        value.withBytes { bytes in
             // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
             let text = bytes[FieldSyntax.trimming(0..<bytes.count, of: bytes)].prefix(64)
             for form in forms {

@@ -79,8 +79,17 @@ package struct HeaderFields: Sendable, Equatable {
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     package subscript(name: String) -> String? {
         var result: String?
-        forEachField { field, value in
-            if field.equalsIgnoringASCIICase(name) { result = result.map { $0 + ", " + value } ?? value }
+        func take(_ value: String) { result = result.map { $0 + ", " + value } ?? value }
+        switch storage {
+        case .dictionary(let dictionary):
+            for (field, value) in dictionary where field.equalsIgnoringASCIICase(name) { take(value) }
+        case .list, .later:
+            // By their places: nearly all fields have another name, and need not be copied.
+            let fields = fields
+            let length = name.utf8.count
+            for place in fields.indices where fields[place].name.utf8.count == length {
+                if fields[place].name.equalsIgnoringASCIICase(name) { take(fields[place].value) }
+            }
         }
         return result
     }
@@ -172,46 +181,6 @@ private final class LaterFields: @unchecked Sendable {
 extension HeaderFields: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { Field(name: $0.0, value: $0.1) })
-    }
-}
-
-extension String {
-    /// Texts of the network and the system are compared by this. `==` takes two texts for equal that are equal in
-    /// Unicode, such as the two spellings of é; for an origin they are different.
-    package func hasSameBytes(as other: String) -> Bool {
-        var left = self
-        var right = other
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
-                guard left.count == right.count else { return false }
-                guard let first = left.baseAddress, let second = right.baseAddress else { return true }
-                return memcmp(first, second, left.count) == 0
-            }
-        }
-    }
-
-    /// Field names, directives and codings compare without regard to ASCII case (RFC 9110 §5.1).
-    ///
-    /// Runs for each field of a message at every lookup by name, and nearly all names differ in their lengths.
-    @inline(__always)
-    func equalsIgnoringASCIICase(_ other: String) -> Bool {
-        utf8.count == other.utf8.count && hasSameLetters(as: other)
-    }
-
-    private func hasSameLetters(as other: String) -> Bool {
-        // Compares bytes in place.
-        var left = self
-        var right = other
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
-                for index in 0..<left.count {
-                    let a = left[index]
-                    let b = right[index]
-                    guard a == b || (a ^ b == 0x20 && (a | 0x20) &- 97 < 26) else { return false }
-                }
-                return true
-            }
-        }
     }
 }
 

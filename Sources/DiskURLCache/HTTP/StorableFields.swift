@@ -76,10 +76,8 @@ enum StorableFields {
     }
 
     private static func isWellFormed(_ name: String, _ value: String) -> Bool {
-        var name = name
-        var value = value
-        return name.withUTF8 { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
-            && value.withUTF8 { $0.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }
+        name.withBytes { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
+            && value.withBytes { $0.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }
     }
 
     /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field

@@ -35,15 +35,21 @@ extension VaryKey {
 
     /// The field names that a `Vary` lists, in lower case and sorted; nil when no request matches it.
     static func names(in vary: String?) -> [String]? {
-        let members = vary.map(FieldSyntax.members) ?? []
-        if members.isEmpty { return [] }
-        var names = Set<String>()
-        for member in members {
-            // A member that is no field name cannot be compared, so it must not match either.
-            guard member != "*", FieldSyntax.isToken(member) else { return nil }
-            names.insert(member.lowercased())
+        guard let vary else { return [] }
+        var names: [String] = []
+        let areFieldNames = vary.withBytes { bytes in
+            var areFieldNames = true
+            FieldSyntax.forEachMember(of: bytes) { place in
+                let member = bytes[place]
+                // A member that is no field name cannot be compared, so it must not match either.
+                let isAsterisk = member.count == 1 && member.first == UInt8(ascii: "*")
+                areFieldNames = areFieldNames && !isAsterisk && member.allSatisfy(FieldSyntax.isTokenByte)
+                if areFieldNames { names.append(FieldSyntax.lowercased(token: member)) }
+            }
+            return areFieldNames
         }
-        return names.sorted()
+        guard areFieldNames else { return nil }
+        return names.count > 1 ? Set(names).sorted() : names
     }
 
     /// Whether a request with these fields may be answered by the response this key was made for.

@@ -63,7 +63,7 @@ extension DiskURLCache {
 extension DiskURLCache.Request {
     /// The URL's text for files: without user name and password.
     var urlWithoutCredentials: String? {
-        url.utf8.contains(UInt8(ascii: "@")) ? foundationURL?.withoutCredentials : url
+        url.contains(byte: UInt8(ascii: "@")) ? foundationURL?.withoutCredentials : url
     }
 
     /// Whether a text is surely a URL that Foundation would not change. False for some rare URLs as well.

@@ -55,7 +55,7 @@ package struct RequestKey: Sendable, Hashable {
     }
 
     /// Whether the key is that URL, byte for byte.
-    func isURL(_ url: String) -> Bool { text.utf8.elementsEqual(url.utf8) }
+    func isURL(_ url: String) -> Bool { text.hasSameBytes(as: url) }
 
     /// The key of a response that was stored for `HEAD` itself, which does not answer a `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }

@@ -38,8 +38,7 @@ enum URLCanonicalizer {
 
     /// Nil unless the text is an absolute `http` or `https` URL with a host.
     static func parts(of text: String) -> Parts? {
-        var text = text
-        return text.withUTF8 { parts(of: $0) }
+        text.withBytes { parts(of: $0) }
     }
 
     private static func parts(of bytes: UnsafeBufferPointer<UInt8>) -> Parts? {
@@ -166,8 +165,7 @@ enum URLCanonicalizer {
 
     /// The host of a URL in canonical form.
     static func host(ofNormal url: String) -> String {
-        var url = url
-        return url.withUTF8 { bytes in
+        url.withBytes { bytes in
             let start = (bytes.firstIndex(of: .slash) ?? bytes.endIndex) + 2
             guard start < bytes.count else { return "" }
             let authority = bytes[start..<(bytes[start...].firstIndex(of: .slash) ?? bytes.endIndex)]

@@ -11,7 +11,8 @@ extension RequestKey {
 
     /// The key of the list for a URL's path.
     static func variationList(of uri: String) -> RequestKey {
-        RequestKey(text: uri.prefix { $0 != "?" } + suffix, uri: nil, isForHead: false)
+        let path = uri.utf8.prefix { $0 != UInt8(ascii: "?") }
+        return RequestKey(text: String(Substring(path)) + suffix, uri: nil, isForHead: false)
     }
 
     /// The key of the list for the path of this key's URL. Nil for a key that does not begin with the URL: of another

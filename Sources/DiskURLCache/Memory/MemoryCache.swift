@@ -172,7 +172,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     func update(_ key: Key, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
         shard(of: hash).withLock { shard in
-            shard.reads[key] = nil
+            if !shard.reads.isEmpty { shard.reads[key] = nil }
             var value = shard.node(of: key, hash)?.value
             change(&value)
             set(value, for: key, in: &shard)

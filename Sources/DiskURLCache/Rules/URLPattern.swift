@@ -7,8 +7,7 @@ struct URLPattern: Sendable {
     private let forms: [[UInt8]]
 
     func matches(_ canonicalURL: String) -> Bool {
-        var url = canonicalURL
-        return url.withUTF8 { bytes in forms.contains { Glob.matches($0, bytes) } }
+        canonicalURL.withBytes { bytes in forms.contains { Glob.matches($0, bytes) } }
     }
 
     private init(_ forms: [String]) {

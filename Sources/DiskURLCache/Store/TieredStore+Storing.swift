@@ -36,10 +36,12 @@ extension TieredStore {
         let bytes = body.count
         let outcome = stripe(of: key).withLock { _ -> Outcome in
             let start = ticket ?? ticketOfStore(at: metadata.storedAt)
+            // Asked before the disk has the response.
+            let isFirst = isUnknownBelow(key)
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let reason = prepare(&metadata, for: key, ticket) { return .refused(reason) }
-            let outcome = put(metadata, body, file, presented, for: key)
+            if let reason = prepare(&metadata, for: key, isFirst: isFirst, ticket) { return .refused(reason) }
+            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
         file?.discard()
@@ -83,10 +85,11 @@ extension TieredStore {
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
     /// reach of a removal. The groups of the server are those of the new response. Returns the reason if the answer is
     /// out of date already: a newer one is stored, or it was removed meanwhile.
+    /// - Parameter isFirst: nothing of the key is in the layers below memory.
     private func prepare(
-        _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
+        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {
-        let replaced = replaced(by: metadata.varyKey, of: key)
+        let replaced = replaced(by: metadata.varyKey, of: key, isFirst: isFirst)
         if let ticket {
             let asked = metadata.http?.requestTime ?? .distantFuture
             // The load whose answer is stored asked later than this one.
@@ -101,21 +104,19 @@ extension TieredStore {
     }
 
     /// The stored responses of one variant, in the first layer that has any.
-    private func replaced(by varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
+    private func replaced(by varyKey: VaryKey, of key: RequestKey, isFirst: Bool) -> [EntryMetadata] {
         let known = memory.value(for: key)?.variants.map(\.metadata).filter { $0.varyKey == varyKey } ?? []
         // The disk may have one that memory has evicted, or that another process has stored.
-        guard known.isEmpty, let disk, disk.mayContain(key) else { return known }
+        guard known.isEmpty, !isFirst, let disk, disk.mayContain(key) else { return known }
         return disk.variants(of: key).map(\.metadata).filter { $0.varyKey == varyKey }
     }
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
         _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ presented: CachedURLResponse?,
-        for key: RequestKey
+        for key: RequestKey, isFirst: Bool
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
-        // Asked before the disk has the response.
-        let isFirst = isUnknownBelow(key)
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
         let entry = whole.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
         guard isForDisk else {

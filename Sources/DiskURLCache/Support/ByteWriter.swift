@@ -68,8 +68,7 @@ struct ByteWriter {
     /// The same, but only if `isWanted` returns true for the string's bytes; otherwise nothing is written and the
     /// result is false.
     mutating func append(_ string: String, where isWanted: (UnsafeRawBufferPointer) -> Bool) -> Bool {
-        var string = string
-        return string.withUTF8 {
+        string.withBytes {
             let bytes = UnsafeRawBufferPointer($0)
             guard isWanted(bytes) else { return false }
             extend(4 + bytes.count) {
@@ -93,15 +92,25 @@ struct ByteWriter {
         return isDone
     }
 
-    /// Where the next string is written. Traps if it does not fit.
+    /// Where the next string or number is written. Traps if it does not fit.
     struct Cursor {
-        fileprivate var room: UnsafeMutableRawBufferPointer
+        private var room: UnsafeMutableRawBufferPointer
+
+        init(room: UnsafeMutableRawBufferPointer) { self.room = room }
+
+        mutating func append<Number: FixedWidthInteger>(_ number: Number) {
+            room.storeBytes(of: number.littleEndian, as: Number.self)
+            room = UnsafeMutableRawBufferPointer(rebasing: room[MemoryLayout<Number>.size...])
+        }
+
+        mutating func append(_ digest: KeyDigest) {
+            for word in 0..<4 { append(digest.words[word].bigEndian) }
+        }
 
         /// A 32-bit length, then UTF-8. Writes nothing, and gives false, unless `isWanted`.
         @inline(__always)
         mutating func append(_ string: String, where isWanted: (UnsafeRawBufferPointer) -> Bool) -> Bool {
-            var string = string
-            return string.withUTF8 {
+            string.withBytes {
                 let bytes = UnsafeRawBufferPointer($0)
                 guard isWanted(bytes) else { return false }
                 room.storeBytes(of: UInt32(clamping: bytes.count).littleEndian, as: UInt32.self)

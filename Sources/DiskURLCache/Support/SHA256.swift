@@ -2,8 +2,7 @@
 /// are some hundred bytes long.
 enum SHA256Digest {
     static func digest(of string: String) -> KeyDigest {
-        var string = string
-        return string.withUTF8 { digest(of: UnsafeRawBufferPointer($0)) }
+        string.withBytes { digest(of: UnsafeRawBufferPointer($0)) }
     }
 
     static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {

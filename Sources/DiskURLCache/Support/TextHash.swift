@@ -11,8 +11,7 @@ enum TextHash {
     static func hash(_ text: String) -> Int { Int(truncatingIfNeeded: hash(text, seed: processSeed)) }
 
     static func hash(_ text: String, seed: UInt64) -> UInt64 {
-        var text = text
-        return text.withUTF8 { hash(UnsafeRawBufferPointer($0), seed: seed) }
+        text.withBytes { hash(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
     static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {

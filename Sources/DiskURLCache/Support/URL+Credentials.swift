@@ -3,10 +3,9 @@ import Foundation
 extension URL {
     /// The text for files: without user name and password.
     var withoutCredentials: String? {
+        let text = absoluteString
         // A URL without "@" has none of these, and looking for one byte is faster than parsing.
-        guard absoluteString.utf8.contains(UInt8(ascii: "@")), user != nil || password != nil else {
-            return absoluteString
-        }
+        guard text.contains(byte: UInt8(ascii: "@")), user != nil || password != nil else { return text }
         var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
         components?.user = nil
         components?.password = nil

@@ -150,27 +150,30 @@ package enum MetadataCodec {
         return field
     }
 
-    // Whether the text has no CR, LF or NUL, which would end or cut the field when it is written out again.
+    /// Whether the text has no CR, LF or NUL, which would end or cut the field when it is written out again.
+    @inline(__always)
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // A text that is too long anyway need not be searched.
         guard bytes.count <= maximumLength else { return false }
+        guard mayHaveControls(bytes) else { return true }
+        return !bytes.contains { $0 == 0 || $0 == 10 || $0 == 13 }
+    }
+
+    /// False if surely no byte is below 14, as the three are. Looks at eight bytes at a time; the last eight may be
+    /// looked at twice.
+    @inline(__always)
+    private static func mayHaveControls(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count >= 8 else { return true }
         let ones: UInt64 = 0x0101_0101_0101_0101
-        var position = 0
-        // Eight bytes at a time: after the exclusive or, a zero byte shows one of the three.
-        while position + 8 <= bytes.count {
+        func isAnyBelow14(at position: Int) -> Bool {
             let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-            let lineFeeds = word ^ ones &* 10
-            let returns = word ^ ones &* 13
-            let found =
-                (word &- ones) & ~word | (lineFeeds &- ones) & ~lineFeeds | (returns &- ones) & ~returns
-            if found & (ones &* 0x80) != 0 { return false }
+            return (word &- ones &* 14) & ~word & (ones &* 0x80) != 0
+        }
+        var position = 0
+        while position + 8 < bytes.count {
+            if isAnyBelow14(at: position) { return true }
             position += 8
         }
-        while position < bytes.count {
-            let byte = bytes[position]
-            if byte == 0 || byte == 10 || byte == 13 { return false }
-            position += 1
-        }
-        return true
+        return isAnyBelow14(at: bytes.count - 8)
     }
 }

@@ -4,14 +4,17 @@ extension VaryKey {
     /// A hash that distinguishes the variants of a key without their metadata.
     var recordHash: UInt64 {
         if fields.isEmpty && !matchesNothing { return 0 }
-        var writer = ByteWriter(capacity: 64)
-        writer.append(UInt8(matchesNothing ? 1 : 0))
-        for field in fields {
-            writer.append(field.name)
-            writer.append(UInt8(field.value == nil ? 0 : 1))
-            if let value = field.value { writer.append(value) }
+        let length = fields.reduce(1) { $0 + 5 + $1.name.utf8.count + ($1.value == nil ? 0 : 32) }
+        return withUnsafeTemporaryAllocation(byteCount: length, alignment: 8) { bytes in
+            var cursor = ByteWriter.Cursor(room: bytes)
+            cursor.append(UInt8(matchesNothing ? 1 : 0))
+            for field in fields {
+                _ = cursor.append(field.name) { _ in true }
+                cursor.append(UInt8(field.value == nil ? 0 : 1))
+                if let value = field.value { cursor.append(value) }
+            }
+            return Checksum.of(UnsafeRawBufferPointer(bytes), seed: 1)
         }
-        return writer.withUnsafeBytes { Checksum.of($0, seed: 1) }
     }
 }
 

@@ -21,7 +21,7 @@ package struct PreparedRecord: Sendable {
         body: Data = Data()
     ) {
         // Most metadata fit, and the total is within the size that the allocator keeps ready (1,032 bytes).
-        tail = ByteWriter(capacity: 800 + RecordFooter.length)
+        var tail = ByteWriter(capacity: 800 + RecordFooter.length)
         guard metadata.placement == .memoryAndDisk, MetadataCodec.write(metadata, to: &tail, keepsURL: keepsURL)
         else { return nil }
         self.body = body
@@ -32,6 +32,7 @@ package struct PreparedRecord: Sendable {
             tagFilter: TagFilter(metadata.tags), storedAt: metadata.storedAt.recordSeconds,
             varyHash: metadata.varyHash, metadataLength: tail.count, bodyLength: sum.length, bodyChecksum: sum.checksum)
         tail.skip(RecordFooter.length)
+        self.tail = tail
     }
 
     /// Updates the bytes of the footer, and calls `body` with everything that is written after the body.

@@ -9,8 +9,7 @@ struct TagFilter: Sendable, Hashable {
 
     // Two bits for each tag: an entry has few tags, and a wrong "yes" only means that the record has to be read.
     private static func mask(of tag: String) -> UInt32 {
-        var tag = tag
-        let hash = tag.withUTF8 { Checksum.of(UnsafeRawBufferPointer($0)) }
+        let hash = tag.withBytes { Checksum.of(UnsafeRawBufferPointer($0)) }
         return 1 << UInt32(hash & 31) | 1 << UInt32(hash >> 32 & 31)
     }
 }

@@ -1,0 +1,55 @@
+import Foundation
+
+// Texts of the network and the system are read, compared and searched by their bytes.
+
+extension String {
+    /// Calls `body` with the UTF-8 bytes, in place.
+    @inline(__always)
+    func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+        if let result = try utf8.withContiguousStorageIfAvailable(body) { return result }
+        // Bridged strings of Apple platforms may have no contiguous bytes.
+        var copy = self
+        return try copy.withUTF8(body)
+    }
+
+    /// Whether the byte occurs. Decided by words.
+    func contains(byte: UInt8) -> Bool {
+        withBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return memchr(start, Int32(byte), bytes.count) != nil
+        }
+    }
+
+    /// `==` takes two texts for equal that are equal in Unicode, such as the two spellings of é; for an origin they are
+    /// different.
+    package func hasSameBytes(as other: String) -> Bool {
+        withBytes { left in
+            other.withBytes { right in
+                guard left.count == right.count else { return false }
+                guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+                return memcmp(first, second, left.count) == 0
+            }
+        }
+    }
+
+    /// Field names, directives and codings compare without regard to ASCII case (RFC 9110 §5.1).
+    ///
+    /// Runs for each field of a message at every lookup by name, and nearly all names differ in their lengths.
+    @inline(__always)
+    func equalsIgnoringASCIICase(_ other: String) -> Bool {
+        utf8.count == other.utf8.count && hasSameLetters(as: other)
+    }
+
+    private func hasSameLetters(as other: String) -> Bool {
+        withBytes { left in
+            other.withBytes { right in
+                for index in 0..<left.count {
+                    let a = left[index]
+                    let b = right[index]
+                    guard a == b || (a ^ b == 0x20 && (a | 0x20) &- 97 < 26) else { return false }
+                }
+                return true
+            }
+        }
+    }
+}
