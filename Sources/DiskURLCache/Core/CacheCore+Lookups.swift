@@ -22,7 +22,7 @@ extension CacheCore {
             return nil
         }
         hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-        if let hop { addTags(to: variant.metadata, of: hop.answered(under: key == ownKey ? nil : key)) }
+        if let hop { addTags(to: variant, of: hop.answered(under: key == ownKey ? nil : key)) }
         return (entry, key.isForHead)
     }
 

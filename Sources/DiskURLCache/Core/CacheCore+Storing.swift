@@ -232,11 +232,11 @@ extension CacheCore {
     }
 
     /// Adds a request's tags to the entry that answers it, which may have been stored for a different request.
-    func addTags(to metadata: EntryMetadata, of hop: ResolvedRequest) {
+    func addTags(to variant: StoredVariant, of hop: ResolvedRequest) {
         let tags = hop.options.tags
-        guard !tags.isEmpty, let key = hop.key,
-            metadata.tags.joined(withTags: tags).count > metadata.tags.count
-        else { return }
+        guard !tags.isEmpty, let key = hop.key else { return }
+        let metadata = variant.metadata
+        guard metadata.tags.joined(withTags: tags).count > metadata.tags.count else { return }
         _ = store.update(metadata.sequence, of: key.keeping(metadata.http)) {
             $0.tags = $0.tags.joined(withTags: tags)
         }

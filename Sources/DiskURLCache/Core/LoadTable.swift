@@ -133,15 +133,28 @@ package final class LoadTable: Sendable {
     }
 }
 
-/// What fetches must have in common to be shared.
-struct FetchIdentity: Hashable, Sendable {
+/// What fetches must have in common to be shared. An object: the load that leads finds its own fetch by reference.
+final class FetchIdentity: Hashable, Sendable {
     let key: RequestKey
     /// See `LoadTransport.owner`.
-    let owner: ObjectIdentifier?
+    private let owner: ObjectIdentifier?
     /// The number of the last removal that concerned the key. A load that begins after a removal does not wait for one
     /// that began before it, which may get the removed response.
-    let lastRemoval: UInt64
-    let fields: HeaderFields
+    private let lastRemoval: UInt64
+    private let fields: HeaderFields
+
+    init(key: RequestKey, owner: ObjectIdentifier?, lastRemoval: UInt64, fields: HeaderFields) {
+        self.key = key
+        self.owner = owner
+        self.lastRemoval = lastRemoval
+        self.fields = fields
+    }
+
+    static func == (left: FetchIdentity, right: FetchIdentity) -> Bool {
+        left === right
+            || left.key == right.key && left.owner == right.owner && left.lastRemoval == right.lastRemoval
+                && left.fields == right.fields
+    }
 
     /// The hash is that of the key only: comparing the fields takes longer, and is needed only for two loads of the
     /// same key.

@@ -2,19 +2,78 @@ import Foundation
 
 /// The HTTP facts of one stored response: all that RFC 9111 needs to decide about its reuse.
 package struct StoredResponse: Sendable, Equatable {
+    /// By reference: a load copies its responses some thirty times, and changes them seldom.
+    private var contents: Contents
+
+    private final class Contents: Sendable {
+        let values: Values
+
+        init(_ values: Values) { self.values = values }
+    }
+
+    private struct Values: Sendable, Equatable {
+        var method: String
+        var status: Int
+        var fields: HeaderFields
+        var requestTime: Date
+        var responseTime: Date
+        var vary: VaryKey
+        var staleSince: Date?
+    }
+
+    private var values: Values {
+        get { contents.values }
+        set { contents = Contents(newValue) }
+    }
+
     /// The method of the request that was answered, in upper case.
-    package var method: String
-    package var status: Int
-    package var fields: HeaderFields
+    package var method: String {
+        get { contents.values.method }
+        set { values.method = newValue }
+    }
+    package var status: Int {
+        get { contents.values.status }
+        set { values.status = newValue }
+    }
+    package var fields: HeaderFields {
+        get { contents.values.fields }
+        set { values.fields = newValue }
+    }
     /// When the request was sent that brought or last validated this response (RFC 9111 §4.2.3 `request_time`).
-    var requestTime: Date
+    var requestTime: Date {
+        get { contents.values.requestTime }
+        set { values.requestTime = newValue }
+    }
     /// When the response arrived, or the 304 that last validated it (RFC 9111 §4.2.3 `response_time`).
-    var responseTime: Date
+    var responseTime: Date {
+        get { contents.values.responseTime }
+        set { values.responseTime = newValue }
+    }
     /// The values that the request had in the fields that `Vary` names.
-    var vary: VaryKey
+    var vary: VaryKey {
+        get { contents.values.vary }
+        set { values.vary = newValue }
+    }
     /// When the app, or an answer, said that the response is stale from now on; nil if nobody did. An answer to a later
     /// request ends that.
-    var staleSince: Date?
+    var staleSince: Date? {
+        get { contents.values.staleSince }
+        set { values.staleSince = newValue }
+    }
+
+    init(
+        method: String, status: Int, fields: HeaderFields, requestTime: Date, responseTime: Date, vary: VaryKey,
+        staleSince: Date? = nil
+    ) {
+        contents = Contents(
+            Values(
+                method: method, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+                vary: vary, staleSince: staleSince))
+    }
+
+    package static func == (left: StoredResponse, right: StoredResponse) -> Bool {
+        left.contents === right.contents || left.contents.values == right.contents.values
+    }
 }
 
 extension StoredResponse {

@@ -5,26 +5,82 @@ extension DiskURLCache {
     ///
     /// A `URLRequest` is made of it only for code that needs one: `URLSession`, and closures of the app.
     public struct Request: Sendable {
-        /// The method, in upper case.
-        public var method: String { didSet { original?.httpMethod = method } }
-        /// The absolute URL.
-        public var url: String { didSet { original?.url = URL(string: url) } }
-        /// The body; nil for a request without one, and for a body that is a stream.
-        public var body: Data? { didSet { original?.httpBody = body } }
-        /// Whether the body is a stream. The cache does not know its bytes, so that the request has no key.
-        package internal(set) var hasBodyStream: Bool
-        /// The seconds within which the head of the answer must arrive.
-        package let timeout: TimeInterval
-        /// How the response is kept, with precedence over all rules; nil if only rules and the configuration decide.
-        package let options: Options?
+        /// By reference: a load copies its request a dozen times, and changes it once or twice.
+        private var contents: Contents
 
-        package var headerFields: HeaderFields {
-            didSet { original?.allHTTPHeaderFields = headerFields.dictionary }
+        private final class Contents: Sendable {
+            let values: Values
+
+            init(_ values: Values) { self.values = values }
         }
-        let policy: ReusePolicy
-        /// The `URLRequest` from which this was made, if any. Changes are made there as well. It may have properties
-        /// for Foundation's own use, which this type does not have.
-        private var original: URLRequest?
+
+        private struct Values: Sendable {
+            var method: String
+            var url: String
+            var headerFields: HeaderFields
+            var body: Data?
+            var hasBodyStream: Bool
+            let timeout: TimeInterval
+            let options: Options?
+            let policy: ReusePolicy
+            /// The `URLRequest` from which this was made, if any. Changes are made there as well. It may have
+            /// properties for Foundation's own use, which this type does not have.
+            var original: URLRequest?
+        }
+
+        private mutating func change(_ change: (inout Values) -> Void) {
+            var values = contents.values
+            change(&values)
+            contents = Contents(values)
+        }
+
+        /// The method, in upper case.
+        public var method: String {
+            get { contents.values.method }
+            set {
+                change { values in
+                    values.method = newValue
+                    values.original?.httpMethod = newValue
+                }
+            }
+        }
+        /// The absolute URL.
+        public var url: String {
+            get { contents.values.url }
+            set {
+                change { values in
+                    values.url = newValue
+                    values.original?.url = URL(string: newValue)
+                }
+            }
+        }
+        /// The body; nil for a request without one, and for a body that is a stream.
+        public var body: Data? {
+            get { contents.values.body }
+            set {
+                change { values in
+                    values.body = newValue
+                    values.original?.httpBody = newValue
+                }
+            }
+        }
+        package var headerFields: HeaderFields {
+            get { contents.values.headerFields }
+            set {
+                change { values in
+                    values.headerFields = newValue
+                    values.original?.allHTTPHeaderFields = newValue.dictionary
+                }
+            }
+        }
+        /// Whether the body is a stream. The cache does not know its bytes, so that the request has no key.
+        package var hasBodyStream: Bool { contents.values.hasBodyStream }
+        /// The seconds within which the head of the answer must arrive.
+        package var timeout: TimeInterval { contents.values.timeout }
+        /// How the response is kept, with precedence over all rules; nil if only rules and the configuration decide.
+        package var options: Options? { contents.values.options }
+        var policy: ReusePolicy { contents.values.policy }
+        private var original: URLRequest? { contents.values.original }
 
         /// Nil if the text is not a URL.
         package init?(
@@ -32,30 +88,30 @@ extension DiskURLCache {
             timeout: TimeInterval, options: Options?
         ) {
             guard let url = Self.isWellFormed(text) ? text : URL(string: text)?.absoluteString else { return nil }
-            self.method = method.uppercased()
-            self.url = url
-            self.headerFields = headerFields
-            self.body = body
-            self.hasBodyStream = hasBodyStream
-            self.timeout = timeout
-            self.options = options
-            policy = .useProtocol
+            contents = Contents(
+                Values(
+                    method: method.uppercased(), url: url, headerFields: headerFields, body: body,
+                    hasBodyStream: hasBodyStream, timeout: timeout, options: options, policy: .useProtocol))
         }
 
         /// For a redirect that changes the method to GET.
-        mutating func dropBody() { (body, hasBodyStream) = (nil, false) }
+        mutating func dropBody() {
+            change { values in
+                values.body = nil
+                values.original?.httpBody = nil
+                values.hasBodyStream = false
+            }
+        }
 
         package init(_ request: URLRequest) {
             let method = request.httpMethod ?? "GET"
-            self.method = method == "GET" ? method : method.uppercased()
-            url = request.url?.absoluteString ?? ""
-            headerFields = HeaderFields(request)
-            body = request.httpBody
-            hasBodyStream = request.httpBodyStream != nil
-            timeout = request.timeoutInterval
-            options = request.mayCarryOptions ? request.cacheOptions : nil
-            policy = ReusePolicy(request.cachePolicy)
-            original = request
+            contents = Contents(
+                Values(
+                    method: method == "GET" ? method : method.uppercased(), url: request.url?.absoluteString ?? "",
+                    headerFields: HeaderFields(request), body: request.httpBody,
+                    hasBodyStream: request.httpBodyStream != nil, timeout: request.timeoutInterval,
+                    options: request.mayCarryOptions ? request.cacheOptions : nil,
+                    policy: ReusePolicy(request.cachePolicy), original: request))
         }
     }
 }

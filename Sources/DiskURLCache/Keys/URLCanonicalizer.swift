@@ -166,14 +166,20 @@ enum URLCanonicalizer {
     /// The host of a URL in canonical form.
     static func host(ofNormal url: String) -> String {
         url.withBytes { bytes in
-            let start = (bytes.firstIndex(of: .slash) ?? bytes.endIndex) + 2
-            guard start < bytes.count else { return "" }
-            let authority = bytes[start..<(bytes[start...].firstIndex(of: .slash) ?? bytes.endIndex)]
+            guard let base = bytes.baseAddress, bytes.count > 7 else { return "" }
+            let start = bytes[5] == .slash ? 7 : 8
+            // A key of the cache's own is no URL.
+            guard bytes.count > start, bytes[start - 1] == .slash else { return "" }
+            func next(_ byte: UInt8, in place: Range<Int>) -> Int? {
+                memchr(base + place.lowerBound, Int32(byte), place.count).map {
+                    $0 - UnsafeMutableRawPointer(mutating: base)
+                }
+            }
+            let end = next(.slash, in: start..<bytes.count) ?? bytes.count
             // An IPv6 literal contains colons.
-            let port = authority.lastIndex(of: .closingBracket) ?? start
-            return String(
-                decoding: authority[..<(authority[port...].firstIndex(of: .colon) ?? authority.endIndex)], as: UTF8.self
-            )
+            let port = next(.closingBracket, in: start..<end) ?? start
+            let host = bytes[start..<(next(.colon, in: port..<end) ?? end)]
+            return String(decoding: host, as: UTF8.self)
         }
     }
 

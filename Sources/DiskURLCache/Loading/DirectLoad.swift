@@ -106,8 +106,8 @@ package final class LoadReader: Sendable {
     private let load: DirectLoad
     let driver: LoadDriver
     private let timeout: TimeInterval?
-    /// Those of the pieces that were read; nil if there is nothing to compare.
-    private let digests = Mutex<BodyDigests?>(nil)
+    /// Those of the pieces that were read; nil if the configuration wants none to be compared, or the head states none.
+    private let digests: Mutex<BodyDigests?>?
 
     /// Begins the load.
     /// - Parameters:
@@ -121,6 +121,7 @@ package final class LoadReader: Sendable {
     ) {
         load = DirectLoad(acceptsPieces: acceptsPieces, redirect: redirect)
         self.timeout = timeout
+        digests = cache.wrongDigest == .failed ? Mutex(nil) : nil
         driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
         driver.start(at: .files)
     }
@@ -151,7 +152,7 @@ package final class LoadReader: Sendable {
             return nil
         }
         guard head.isHTTP else { throw URLError(.badServerResponse) }
-        digests.withLock { $0 = statedDigests(head) }
+        digests?.withLock { $0 = statedDigests(head) }
         return head
     }
 
@@ -159,14 +160,14 @@ package final class LoadReader: Sendable {
     package func next() async throws -> Data? {
         switch try await nextPart() {
         case .memory(let data)?:
-            digests.withLock { $0?.update(data) }
+            digests?.withLock { $0?.update(data) }
             return data
         case .file(let body)?:
             guard let data = body.contents else { throw unreadable() }
-            digests.withLock { $0?.update(data) }
+            digests?.withLock { $0?.update(data) }
             return data
         case nil:
-            if let field = digests.withLock({ $0?.contradiction }) { throw DiskURLCache.Reason.wrongDigest(in: field) }
+            if let field = digests?.withLock({ $0?.contradiction }) { throw DiskURLCache.Reason.wrongDigest(in: field) }
             return nil
         }
     }
@@ -189,7 +190,7 @@ package final class LoadReader: Sendable {
     /// - Returns: the length of the piece; nil at the end of the body.
     func copyNext(to file: DestinationFile) async throws -> Int? {
         // A body whose digest is compared has to be read.
-        guard digests.withLock({ $0 == nil }) else {
+        guard digests?.withLock({ $0 == nil }) != false else {
             guard let data = try await next() else { return nil }
             return try await append(.memory(data), to: file)
         }

@@ -156,7 +156,9 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     private func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
         var calls: [LoadCall] = []
-        for (index, action) in zip(actions.indices, actions) {
+        calls.reserveCapacity(actions.count)
+        for index in actions.indices {
+            let action = actions[index]
             if place == .network, action.usesFiles, let queue = queue(for: action) {
                 // Until the last action is done, no event comes but a cancellation: the answer has ended.
                 client?.send(calls)
@@ -302,7 +304,6 @@ final class LoadDriver: FetchReceiver, Sendable {
     private func end(_ error: (any Swift.Error)? = nil, wasCancelled: Bool = false) -> LoadReport {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
-        var (report, hop, used) = state.withLock { ($0.machine.report, $0.hop, $0.machine.used) }
         let (body, deadline) = state.withLock { state in
             // A client that has not taken the body yet keeps it.
             defer { state.body = nil }
@@ -312,10 +313,13 @@ final class LoadDriver: FetchReceiver, Sendable {
         body?.discard()
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
+        var (report, hop, used, head) = state.withLock { state in
+            (state.machine.report, state.hop, state.machine.used, state.networkHead)
+        }
         Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
         guard client != nil else { return report }
-        if let used { cache.addTags(to: used.metadata, of: hop) }
-        var tags = hop.tags(for: used?.metadata.http?.fields ?? state.withLock { $0.networkHead?.fields })
+        if let used { cache.addTags(to: used, of: hop) }
+        var tags = hop.tags(for: used?.metadata.http?.fields ?? head?.fields)
         if let used, !used.metadata.tags.isEmpty { tags.formUnion(used.metadata.tags.filter(CacheCore.isTagOfApp)) }
         report.end(at: cache.now, error: error, host: hop.host, tags: tags, in: cache)
         return report
@@ -324,18 +328,18 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// Nil for a response that is not HTTP, which no load uses.
     private func reusedHead(_ reuse: Reuse, _ variant: StoredVariant) -> DeliveredHead? {
         let name = cache.cacheStatusName
-        let (request, status) = state.withLock { state in
-            (state.hop.request, state.machine.report.deliveredStatus(name: name))
-        }
+        let (hop, status) = state.withLock { ($0.hop, $0.machine.report.deliveredStatus(name: name)) }
         return variant.metadata.http?.deliveredHead(
-            reuse.presentation, age: reuse.freshness.age, to: request, cacheStatus: status, madeBy: variant.entry)
+            reuse.presentation, age: reuse.freshness.age, to: hop.request, cacheStatus: status, madeBy: variant.entry)
     }
 
     private func withCacheStatus(_ head: DeliveredHead) -> DeliveredHead {
-        let report = state.withLock { $0.machine.report }
-        guard head.isHTTP, let cacheStatus = report.deliveredStatus(name: cache.cacheStatusName) else { return head }
+        let name = cache.cacheStatusName
+        guard head.isHTTP, let status = state.withLock({ $0.machine.report.deliveredStatus(name: name) }) else {
+            return head
+        }
         var fields = head.fields
-        cacheStatus.append(to: &fields)
+        status.append(to: &fields)
         return DeliveredHead(head, fields: fields)
     }
 }

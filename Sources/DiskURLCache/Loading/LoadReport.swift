@@ -33,8 +33,8 @@ struct LoadReport: Sendable {
     var storage: Storage?
 
     // Of the whole load.
-    var request: DiskURLCache.Request { first.request }
-    private let first: FirstRequest
+    /// The first one, without its redirects.
+    let request: DiskURLCache.Request
     var bytes = 0
     var startedAt: Date
     private var endedAt: Date?
@@ -43,16 +43,8 @@ struct LoadReport: Sendable {
     private var error: (any Swift.Error)?
 
     init(of request: DiskURLCache.Request, at time: Date) {
-        first = FirstRequest(request)
+        self.request = request
         startedAt = time
-    }
-
-    /// The first request of the load, by reference: a request is large, and a report is copied several times during a
-    /// load.
-    private final class FirstRequest: Sendable {
-        let request: DiskURLCache.Request
-
-        init(_ request: DiskURLCache.Request) { self.request = request }
     }
 
     /// Notes the outcome. It replaces an earlier one, of a previous hop or of an answer that failed.
