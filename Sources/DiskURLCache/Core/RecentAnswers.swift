@@ -70,12 +70,11 @@ final class RecentAnswers: Sendable {
 extension CacheCore {
     /// The held response that answers the request, since its URL is not to be asked again yet; nil if there is none.
     func restingAnswer(to hop: ResolvedRequest) -> StoredVariant? {
-        guard hop.mayRest, let key = hop.decision.key,
-            case .response(let variant)? = recent.heard(from: key, lastRemoval: store.removals.last(concerning: key))?
-                .content,
-            let candidate = variant.candidate
+        guard hop.mayRest, case .response(let variant)? = heard(by: hop)?.content, let candidate = variant.candidate
         else { return nil }
         let options = cachingOptions(for: hop, response: candidate.response.fields)
+        // Nobody is asked, so an old error of the server is no reason against a stored response.
+        if options.isOffline, StatusCode.isServerTrouble(candidate.response.status) { return nil }
         let now = self.now
         // Once its time is over, the response answers no request, not even offline.
         guard candidate.reuseFacts.rest(options, now: now) != nil else { return nil }
@@ -88,26 +87,31 @@ extension CacheCore {
 
     /// The error with which the last request failed, if the URL is not to be asked again yet.
     func restingFailure(of hop: ResolvedRequest) -> (any Swift.Error)? {
-        guard let interval = hop.options.minimumInterval, let key = hop.decision.key, !hop.wantsOrigin,
-            let heard = recent.heard(from: key, lastRemoval: store.removals.last(concerning: key)),
+        guard let interval = hop.options.minimumInterval, !hop.wantsOrigin, let heard = heard(by: hop),
             case .failure(let error) = heard.content
         else { return nil }
         let elapsed = now.timeIntervalSince(heard.at)
         return elapsed >= 0 && elapsed < interval.seconds ? error : nil
     }
 
+    /// The last answer to the same request. A `HEAD` may use the answer to a `GET`.
+    private func heard(by hop: ResolvedRequest) -> RecentAnswers.Heard? {
+        guard let key = hop.decision.key else { return nil }
+        let lastRemoval = store.removals.last(concerning: key)
+        if key.isForHead, let heard = recent.heard(from: key.storedForHead, lastRemoval: lastRemoval) { return heard }
+        return recent.heard(from: key, lastRemoval: lastRemoval)
+    }
+
     /// Notes that the origin could not be asked, or is in trouble (5xx).
     func noteFailure(_ error: any Swift.Error, of hop: ResolvedRequest, _ ticket: StoreTicket?) {
         let isCancellation = error is CancellationError || (error as? URLError)?.code == .cancelled
-        guard !isCancellation, hop.options.minimumInterval != nil, let key = hop.decision.key, let ticket else {
-            return
-        }
+        guard !isCancellation, hop.options.minimumInterval != nil, let key = hop.ownKey, let ticket else { return }
         recent.note(.failure(error), for: key, ticket, at: now)
     }
 
     /// Notes that an answer arrives: what was heard before is out of date.
     func noteAnswer(status: Int, to hop: ResolvedRequest, _ ticket: StoreTicket?) {
-        guard hop.mayRest, let key = hop.decision.key, status >= 200 else { return }
+        guard hop.mayRest, let key = hop.ownKey, status >= 200 else { return }
         if StatusCode.isServerTrouble(status) {
             noteFailure(URLError(.badServerResponse), of: hop, ticket)
         } else {
@@ -117,7 +121,7 @@ extension CacheCore {
 
     /// Holds a response that may not be stored.
     func hold(_ draft: EntryDraft, for hop: ResolvedRequest, _ ticket: StoreTicket?) {
-        guard let key = hop.decision.key, let ticket, case .memory(let body) = draft.body else { return }
+        guard let key = hop.ownKey, let ticket, case .memory(let body) = draft.body else { return }
         let metadata = EntryMetadata(
             sequence: 0, url: draft.url, response: draft.correctedResponse, storedAt: now, placement: .memoryOnly,
             userInfo: draft.edited.userInfo, tags: [], isPinned: false)
@@ -127,6 +131,9 @@ extension CacheCore {
 }
 
 extension ResolvedRequest {
+    /// The answer to a `HEAD` says nothing about a `GET`: some servers refuse the one and answer the other.
+    fileprivate var ownKey: RequestKey? { decision.key.map { $0.isForHead ? $0.storedForHead : $0 } }
+
     /// Whether the request itself wants an answer of the origin, not the last failure.
     fileprivate var wantsOrigin: Bool {
         request.policy == .reloadIgnoring || request.policy == .revalidate || facts.directives.noCache

@@ -210,7 +210,9 @@ extension DiskURLCache.Event: PrintedByDescription {
 extension DiskURLCache.Statistics: PrintedByDescription {
     /// The counts in one line.
     package var printedText: String {
-        "\(memoryHits) memory hits, \(diskHits) disk hits, \(misses) misses, \(revalidations) revalidations,"
-            + " \(stores) stores, \(evictions) evictions, \(bytesLoaded) bytes loaded, \(bytesSaved) bytes saved, \(timeSaved) s saved"
+        let seconds = (timeSaved * 1_000).rounded() / 1_000
+        return "\(memoryHits) memory hits, \(diskHits) disk hits, \(misses) misses, \(revalidations) revalidations,"
+            + " \(stores) stores, \(evictions) evictions, \(bytesLoaded) bytes loaded, \(bytesSaved) bytes saved,"
+            + " \(seconds) s saved"
     }
 }

@@ -95,7 +95,7 @@ extension DiskURLCache.Reason {
     public static let staleIfError = Self("stale-if-error", "allowed by stale-if-error", "RFC 5861 §4")
     /// ``DiskURLCache/DiskURLCache/isOffline`` is true.
     static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
-    static let anyAge = Self("any-age", "the request's cachePolicy accepts any age")
+    static let anyAge = Self("any-age", "the app accepts any age (by cachePolicy or answers(for:))")
     /// ``Options/Fallback/anyStored``: used against the server's word, since the network failed or is not to be used.
     public static let anyStored = Self("any-stored", "the app accepts any stored response instead of none")
     /// - Parameter prohibition: what HTTP says against it.
@@ -233,10 +233,10 @@ extension DiskURLCache.Reason {
             advice: "Use property-list types: numbers, texts, dates, data, and arrays and dictionaries of these.")
     }
     /// The body contradicts a digest that the response states (`Configuration.wrongDigest`).
-    public static let wrongDigest = wrongDigest(in: "a digest field")
+    public static let wrongDigest = wrongDigest(in: "a digest of the response")
     /// - Parameter field: with the algorithm.
     static func wrongDigest(in field: String) -> Self {
-        Self("wrong-digest", "its body contradicts its \(field)", "RFC 9530 §3")
+        Self("wrong-digest", "the body does not match \(field)", "RFC 9530 §3")
     }
     /// The response says `private`, and the cache is shared.
     static let `private` = Self(

@@ -36,7 +36,13 @@ extension Storability {
     static func holding(
         _ exchange: Exchange, refusedBecause reason: DiskURLCache.Reason, options: CachingOptions
     ) -> StorageVerdict? {
-        guard options.restsAfterAnswers, reasons.contains(reason), exchange.request.isRetrieval,
+        // The answer to a `HEAD` is stored with status 200 only; the reason says that of the method.
+        let isOfHead = exchange.request.method == "HEAD" && !exchange.request.directives.noStore
+        let isHoldable =
+            isOfHead
+            ? reasons.contains(reason) || reason == .methodNotCached
+            : exchange.request.isRetrieval && reasons.contains(reason)
+        guard options.restsAfterAnswers, isHoldable, !isReplaceable(exchange, options),
             (200...599).contains(exchange.status), exchange.status != 206, exchange.status != 304,
             StorableFields.areWellFormed(exchange.fields), !isForOneUser(exchange, options)
         else { return nil }
@@ -49,6 +55,16 @@ extension Storability {
             requestTime: exchange.requestTime, responseTime: exchange.responseTime, vary: vary)
         guard ReuseFacts(response).rest(options, now: exchange.responseTime) != nil else { return nil }
         return .hold(response, because: reason)
+    }
+
+    /// Whether a stored response replaces this error for requests that do not reload: it answers them until the origin
+    /// may be asked again.
+    private static func isReplaceable(_ exchange: Exchange, _ options: CachingOptions) -> Bool {
+        guard StatusCode.isServerTrouble(exchange.status) else { return false }
+        let decider = RequestDecider(
+            request: exchange.request, candidates: exchange.candidates, policy: .useProtocol, options: options,
+            now: exchange.responseTime)
+        return decider.errorFallback().reuse != nil
     }
 
     /// Those that are not about credentials or a damaged answer.

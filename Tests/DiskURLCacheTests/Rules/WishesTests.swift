@@ -75,6 +75,60 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    /// A reader that reloads while the server is in trouble still has its feed.
+    @Test(arguments: [DiskURLCache.Options(fallback: .anyStored), .init(staleIfError: .days(1))])
+    func anErrorAfterAReloadHidesNoStoredResponse(_ options: DiskURLCache.Options) async throws {
+        let origin = try OriginServer { request in
+            request.number > 1 ? .status(503) : .ok("kept", ["Cache-Control": "max-age=1", "ETag": "\"1\""])
+        }
+        var options = options
+        options.minimumInterval = .minutes(15)
+        let cache = makeCache(options)
+        let request = URLRequest(url: origin.url("/a"))
+        #expect(try await text(cache.data(for: request)) == "kept")
+        clock.advance(by: 1_000)
+        var reload = request
+        reload.cachePolicy = .reloadRevalidatingCacheData
+        #expect(try await cache.data(for: reload).response.statusCode == 503)
+        #expect(try await text(cache.data(for: request)) == "kept")
+        cache.isOffline = true
+        #expect(try await text(cache.data(for: request)) == "kept")
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func offlineAStoredResponseAnswersInPlaceOfAnErrorThatIsHeld() async throws {
+        let origin = try OriginServer { request in
+            request.number > 1 ? .status(503) : .ok("kept", ["Cache-Control": "max-age=1"])
+        }
+        let cache = makeCache(.init(minimumInterval: .minutes(15)))
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 1_000)
+        for _ in 0..<2 { #expect(try await cache.data(for: request).response.statusCode == 503) }
+        cache.isOffline = true
+        #expect(try await text(cache.data(for: request)) == "kept")
+        #expect(origin.requests.count == 2)
+    }
+
+    /// A link checker asks by `HEAD`, and by `GET` if the server refuses that.
+    @Test(arguments: [404, 405, 500, 501])
+    func aHeadIsAskedAtMostOnceInTheIntervalToo(_ status: Int) async throws {
+        let origin = try OriginServer { request in
+            request.method == "HEAD" ? .status(status) : .ok("page", ["Cache-Control": "no-store"])
+        }
+        let cache = makeCache(.init(minimumInterval: .minutes(15)))
+        var request = URLRequest(url: origin.url("/a"))
+        request.httpMethod = "HEAD"
+        for _ in 0..<2 { #expect(try await cache.data(for: request).response.statusCode == status) }
+        #expect(origin.requests.count == 1)
+        let get = URLRequest(url: origin.url("/a"))
+        for _ in 0..<2 { #expect(try await text(cache.data(for: get)) == "page") }
+        #expect(origin.requests.count == 2)
+        clock.advance(by: 901)
+        #expect(try await cache.data(for: request).response.statusCode == status)
+        #expect(origin.requests.count == 3)
+    }
+
     @Test func aFailureIsGivenAgainInsteadOfAnotherRequest() async throws {
         let origin = try OriginServer { _ in .ok("back", ["Cache-Control": "no-store"]) }
         let cache = makeCache(.init(minimumInterval: .minutes(15)))
