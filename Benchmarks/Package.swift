@@ -10,6 +10,7 @@ let package = Package(
     dependencies: [
         .package(name: "DiskURLCache", path: Context.environment["DISKURLCACHE_PATH"] ?? ".."),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     ],
     targets: [
         .systemLibrary(
@@ -18,6 +19,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 "DiskURLCache", "CSQLite", .product(name: "Histogram", package: "hdrhistogram-swift"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .systemLibrary(name: "CCallgrind"),
         .executableTarget(

@@ -1,50 +1,22 @@
+import ArgumentParser
 import Foundation
 
 /// The command line.
-struct Options {
-    var jsonPath: String?
-    /// Fewer rounds, at most 10,000 entries.
+struct Options: ParsableArguments {
+    @Flag(name: .customLong("quick"), help: "Fewer rounds, at most 10,000 entries, a soak of 5 s.")
     var isQuick = false
-    /// Adds rows that show the costs by body size, up to 50 MB, and by number of entries, up to 1,000,000.
+    @Flag(name: .customLong("sweep"), help: "Adds costs by body size (to 50 MB) and by entry count (to 1,000,000).")
     var sweeps = false
-    /// Only groups of rows whose name contains this.
+    @Option(help: ArgumentHelp("Only groups of rows whose name contains this.", valueName: "name"))
     var filter: String?
+    @Flag(name: .customLong("list"), help: "Names the groups.")
     var lists = false
-    /// Where scratch directories are made; the file system under it is what the disk rows measure.
+    @Option(help: ArgumentHelp("A directory on the file system to measure.", valueName: "directory"))
     var scratch = FileManager.default.temporaryDirectory.path
-    /// A name for the measured copy of the library, printed with the set-up.
+    @Option(help: ArgumentHelp("Which copy of the library this is, printed with the set-up.", valueName: "text"))
     var label: String?
-
-    static let usage = """
-        usage: Benchmarks [--quick] [--sweep] [--filter NAME] [--list] [--scratch DIRECTORY] [--label TEXT] [--json FILE]
-          --quick    fewer rounds, at most 10,000 entries, a soak of 5 s
-          --sweep    adds costs against body size (to 50 MB) and entry count (to 1,000,000)
-          --filter   groups of rows whose name contains NAME
-          --list     names the groups
-          --scratch  a directory on the file system to measure
-          --label    which copy of the library this is, for the set-up
-          --json     writes one object for each row
-        """
-
-    init?(_ arguments: [String]) {
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            switch argument {
-            case "--quick": isQuick = true
-            case "--sweep": sweeps = true
-            case "--list": lists = true
-            case "--json", "--filter", "--scratch", "--label":
-                guard let value = rest.popFirst() else { return nil }
-                switch argument {
-                case "--json": jsonPath = value
-                case "--filter": filter = value
-                case "--scratch": scratch = value
-                default: label = value
-                }
-            default: return nil
-            }
-        }
-    }
+    @Option(name: .customLong("json"), help: ArgumentHelp("Writes one object for each row.", valueName: "file"))
+    var jsonPath: String?
 
     func includes(_ group: String) -> Bool { filter.map { group.contains($0) } ?? true }
 

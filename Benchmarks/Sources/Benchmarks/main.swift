@@ -6,10 +6,7 @@ if arguments.first == Child.flag {
     try Child.run(Array(arguments.dropFirst()))
     exit(0)
 }
-guard let options = Options(arguments) else {
-    print(Options.usage)
-    exit(64)
-}
+let options = Options.parseOrExit()
 
 // Rows that create files come before rows that delete many: see `Scratch.settle`.
 let sections: [(name: String, groups: [Group])] = [

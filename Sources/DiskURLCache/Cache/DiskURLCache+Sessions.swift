@@ -7,7 +7,8 @@ extension DiskURLCache {
     /// the user's folder for caches.
     ///
     /// On Linux the caches folder is the first of `CACHE_DIRECTORY` (which systemd sets for a service),
-    /// `XDG_CACHE_HOME`, and `.cache` in the home folder, which the password database names if `HOME` is unset.
+    /// `XDG_CACHE_HOME`, and `.cache` in the home folder, which the password database names if `HOME` is unset. Without
+    /// a home folder, as in many containers, it is the temporary folder.
     public static var defaultDirectory: URL { Configuration.defaultDirectory }
 
     /// Makes the sessions of a configuration use this cache. Call it before the session is made; for

@@ -173,7 +173,10 @@ extension DiskURLCache {
         static func cachesFolder(by environment: [String: String], home: String?) -> URL {
             // systemd gives several, separated by colons. By the rules a relative path does not count.
             let service = environment["CACHE_DIRECTORY"]?.split(separator: ":").first.map(String.init)
-            let homes = [environment["HOME"], home].compactMap { $0 }.filter { !$0.isEmpty }.map { $0 + "/.cache" }
+            // A container gives a user whom it does not know the home "/"; Debian gives "/nonexistent" to services.
+            let homes = [environment["HOME"], home].compactMap { $0 }
+                .filter { !["", "/", "/nonexistent"].contains($0) }
+                .map { $0 + "/.cache" }
             let paths = [service, environment["XDG_CACHE_HOME"]].compactMap { $0 } + homes
             let path = paths.first { $0.hasPrefix("/") } ?? NSTemporaryDirectory()
             return URL(fileURLWithPath: path, isDirectory: true)

@@ -18,6 +18,12 @@ import Testing
             #expect(path(["HOME": "/h"]) == "/h/.cache")
             #expect(path([:]) == "/home/by-database/.cache")
             #expect(path(["HOME": ""]) == "/home/by-database/.cache")
+            // A container whose user has no entry in the password database.
+            for home in ["/", "/nonexistent"] {
+                #expect(path(["HOME": home]) == "/home/by-database/.cache")
+                #expect(path(["HOME": home], home: nil) == URL(fileURLWithPath: NSTemporaryDirectory()).path)
+                #expect(path([:], home: home) == URL(fileURLWithPath: NSTemporaryDirectory()).path)
+            }
         }
     #endif
 
