@@ -175,16 +175,16 @@ private let operations: [String: (Int) -> Void] = [
     "store": { count in
         let cache = makeCache(memory: 0)
         _ = filled(cache)
-        let response = Content.cached(Content.request(0))
         let requests = (0..<entries + count).map { Content.request(entries + $0) }
-        measure(cache, count) { cache.storeCachedResponse(response, for: requests[$0]) }
+        let responses = requests.map { Content.cached($0) }
+        measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
     },
     "store-memory-only": { count in
         let cache = makeCache()
-        let requests = filled(cache)
-        let response = Content.cached(requests[0], .allowedInMemoryOnly)
-        let others = (0..<entries + count).map { Content.request(entries + $0) }
-        measure(cache, count) { cache.storeCachedResponse(response, for: others[$0]) }
+        _ = filled(cache)
+        let requests = (0..<entries + count).map { Content.request(entries + $0) }
+        let responses = requests.map { Content.cached($0, .allowedInMemoryOnly) }
+        measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
     },
     "remove": { count in
         let cache = makeCache()

@@ -199,8 +199,10 @@ struct RequestDirectives: Sendable, Equatable {
     /// RFC 5861 §4 lets a request carry the directive, too.
     var staleIfError: Int64?
 
+    /// Of a request that says nothing.
+    init() {}
+
     init(_ fields: HeaderFields) {
-        guard !fields.isEmpty else { return }
         let control = CacheControl(fields["Cache-Control"])
         noStore = control.contains("no-store")
         noCache = control.contains("no-cache")

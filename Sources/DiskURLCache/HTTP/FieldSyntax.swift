@@ -104,17 +104,12 @@ enum FieldSyntax {
         }
     }
 
+    /// Letters, digits, and the punctuation of RFC 9110 §5.6.2: ! # $ % & ' * + - . ^ _ ` | ~
+    @inline(__always)
     static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        // The punctuation of RFC 9110 §5.6.2: ! # $ % & ' * + - . ^ _ ` | ~
-        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E:
-            true
-        default:
-            false
-        }
+        // A bit for each byte below 64, and for each from 64 to 127: one test, where a switch takes a dozen.
+        let bits: UInt64 = byte < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return byte < 128 && bits &>> UInt64(byte & 63) & 1 == 1
     }
 
     static func isWhitespace(_ byte: UInt8) -> Bool {

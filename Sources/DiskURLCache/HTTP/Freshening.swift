@@ -51,7 +51,7 @@ enum Freshening {
         // Many servers send a 304 without a validator. It is clear which stored response it confirms only if there is
         // just one that it can mean. The client's own tags were sent as well; its own date was not.
         let offered = validatable.filter { $0 == revalidation.index || candidates[$0].response.entityTag != nil }
-        return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
+        return offered.count == 1 && exchange.request.wish("If-None-Match") == nil ? offered : []
     }
 
     /// Freshens a further variant with the same strong validator. The request that it answered is not known any more;

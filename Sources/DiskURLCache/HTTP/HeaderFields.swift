@@ -19,8 +19,22 @@ package struct HeaderFields: Sendable, Equatable {
         }
     }
 
+    /// The fields in their order.
+    fileprivate struct List: Sendable {
+        let fields: [Field]
+        /// Most names that a load asks for are absent, and this says so at once.
+        let lengths: NameLengths
+
+        init(_ fields: [Field]) {
+            self.fields = fields
+            var lengths = NameLengths()
+            for place in fields.indices { lengths.insert(fields[place].name) }
+            self.lengths = lengths
+        }
+    }
+
     private enum Storage: Sendable {
-        case list([Field])
+        case list(List)
         /// As Foundation keeps them: in an arbitrary order, which stays the same as long as no field is changed.
         case dictionary([String: String])
         case later(LaterFields)
@@ -31,16 +45,16 @@ package struct HeaderFields: Sendable, Equatable {
     package private(set) var fields: [Field] {
         get {
             switch storage {
-            case .list(let fields): fields
+            case .list(let list): list.fields
             case .dictionary(let fields): fields.map { Field(name: $0.key, value: $0.value) }
-            case .later(let later): later.fields
+            case .later(let later): later.list.fields
             }
         }
-        set { storage = .list(newValue) }
+        set { storage = .list(List(newValue)) }
     }
 
     package init(_ fields: [Field] = []) {
-        storage = .list(fields)
+        storage = .list(List(fields))
     }
 
     /// Shares the dictionary.
@@ -78,20 +92,41 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     package subscript(name: String) -> String? {
-        var result: String?
-        func take(_ value: String) { result = result.map { $0 + ", " + value } ?? value }
+        let list: List
         switch storage {
+        case .list(let own): list = own
+        case .later(let later): list = later.list
         case .dictionary(let dictionary):
-            for (field, value) in dictionary where field.equalsIgnoringASCIICase(name) { take(value) }
-        case .list, .later:
-            // By their places: nearly all fields have another name, and need not be copied.
-            let fields = fields
-            let length = name.utf8.count
-            for place in fields.indices where fields[place].name.utf8.count == length {
-                if fields[place].name.equalsIgnoringASCIICase(name) { take(fields[place].value) }
+            var value: String?
+            for (field, other) in dictionary where field.equalsIgnoringASCIICase(name) {
+                value = value.map { $0 + ", " + other } ?? other
             }
+            return value
         }
-        return result
+        guard list.lengths.mayContain(name), let first = Self.place(of: name, in: list.fields, from: 0) else {
+            return nil
+        }
+        var value = list.fields[first].value
+        var last = first
+        while let next = Self.place(of: name, in: list.fields, from: last + 1) {
+            value += ", " + list.fields[next].value
+            last = next
+        }
+        return value
+    }
+
+    /// The place of the first field of that name at or after a place. By places, since nearly all fields have another
+    /// name, and need not be copied.
+    private static func place(of name: String, in fields: [Field], from start: Int) -> Int? {
+        let length = name.utf8.count
+        var place = start
+        while place < fields.count {
+            if fields[place].name.utf8.count == length, fields[place].name.equalsIgnoringASCIICase(name) {
+                return place
+            }
+            place += 1
+        }
+        return nil
     }
 
     var isEmpty: Bool { count == 0 }
@@ -117,14 +152,13 @@ package struct HeaderFields: Sendable, Equatable {
         dictionary.reserveCapacity(count)
         // Of names that differ only in case Foundation would keep one value, so all values are joined under the first
         // spelling.
-        var spellings: [String: String] = [:]
+        var spellings: [FieldName: String] = [:]
         spellings.reserveCapacity(count)
         forEachField { name, value in
-            let lowercased = name.lowercased()
-            if let spelling = spellings[lowercased] {
+            if let spelling = spellings[FieldName(name)] {
                 dictionary[spelling]? += ", " + value
             } else {
-                spellings[lowercased] = name
+                spellings[FieldName(name)] = name
                 dictionary[name] = value
             }
         }
@@ -141,8 +175,10 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// Replaces all values of `name` with this one.
     mutating func set(_ name: String, _ value: String) {
-        remove(name)
-        append(name, value)
+        var all = fields
+        all.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+        all.append(Field(name: name, value: value))
+        fields = all
     }
 }
 
@@ -152,7 +188,7 @@ private final class LaterFields: @unchecked Sendable {
     private enum State {
         case later(@Sendable () -> [HeaderFields.Field])
         /// The closure is released then, and with it the memory that it holds.
-        case made([HeaderFields.Field])
+        case made(HeaderFields.List)
     }
 
     let estimatedSize: Int
@@ -163,14 +199,14 @@ private final class LaterFields: @unchecked Sendable {
         state = .later(make)
     }
 
-    var fields: [HeaderFields.Field] {
+    var list: HeaderFields.List {
         switch SharedLock.withLock(of: self, { state }) {
-        case .made(let fields): return fields
+        case .made(let list): return list
         case .later(let make):
-            let new = make()
+            let new = HeaderFields.List(make())
             return SharedLock.withLock(of: self) {
                 // If a second thread was faster, its fields count.
-                if case .made(let fields) = state { return fields }
+                if case .made(let list) = state { return list }
                 state = .made(new)
                 return new
             }
@@ -182,6 +218,35 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { Field(name: $0.0, value: $0.1) })
     }
+}
+
+/// The lengths of some field names: most names have a length that none of these has.
+struct NameLengths: Sendable {
+    /// A bit for each length, in bytes, up to 63, which stands for all from there on.
+    private var bits: UInt64 = 0
+
+    init(_ names: [String] = []) {
+        for name in names { insert(name) }
+    }
+
+    @inline(__always)
+    mutating func insert(_ name: String) { bits |= 1 << UInt64(min(name.utf8.count, 63)) }
+
+    /// False if the name is surely none of them.
+    @inline(__always)
+    func mayContain(_ name: String) -> Bool { bits & 1 << UInt64(min(name.utf8.count, 63)) != 0 }
+}
+
+/// A field name in a set: compared without regard to ASCII case (RFC 9110 §5.1).
+struct FieldName: Hashable, Sendable, ExpressibleByStringLiteral {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+    init(stringLiteral text: String) { self.text = text }
+
+    static func == (left: FieldName, right: FieldName) -> Bool { left.text.equalsIgnoringASCIICase(right.text) }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(TextHash.hash(ignoringCaseOf: text)) }
 }
 
 extension HeaderFields {

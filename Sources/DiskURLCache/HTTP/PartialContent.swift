@@ -41,7 +41,7 @@ enum PartialContent {
     /// A 206 is stored if it answers the request's range, is fresh for a time, is neither multipart nor encoded,
     /// and replaces no whole response.
     static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [Int]) -> Bool {
-        exchange.request.fields["Range"] != nil
+        exchange.request.wish("Range") != nil
             && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
             && exchange.fields["Content-Encoding"] == nil
             && lifetime > 0

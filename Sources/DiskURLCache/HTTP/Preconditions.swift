@@ -4,15 +4,15 @@ import Foundation
 enum Preconditions {
     /// Whether the request has a condition that only the origin can evaluate.
     static func areForOrigin(in request: RequestFacts) -> Bool {
-        request.fields["If-Match"] != nil || request.fields["If-Unmodified-Since"] != nil
+        request.wish("If-Match") != nil || request.wish("If-Unmodified-Since") != nil
     }
 
     /// Whether the client has the stored response already. `If-None-Match` takes precedence over `If-Modified-Since`.
     static func isNotModified(_ stored: StoredResponse, for request: RequestFacts) -> Bool {
-        if let value = request.fields["If-None-Match"] {
+        if let value = request.wish("If-None-Match") {
             return EntityTagCondition(value).matches(stored.entityTag)
         }
-        guard let value = request.fields["If-Modified-Since"],
+        guard let value = request.wish("If-Modified-Since"),
             let since = HTTPDate.parse(value, reference: stored.responseTime)
         else { return false }
         // Without `Last-Modified`, the response cannot have changed after it was made.
@@ -22,7 +22,7 @@ enum Preconditions {
     /// `If-Range` (RFC 9110 §13.1.5): the range applies only if the client has a part of the stored response, not of an
     /// older one.
     static func rangeApplies(to stored: StoredResponse, for request: RequestFacts) -> Bool {
-        guard let value = request.fields["If-Range"] else { return true }
+        guard let value = request.wish("If-Range") else { return true }
         if let date = HTTPDate.parse(value, reference: stored.responseTime) {
             // RFC 9110 §8.8.2.2: a date is a strong validator when the response was made well after it, so that a
             // second change within the same second cannot hide.

@@ -116,7 +116,7 @@ extension Presentation {
         let whole = Presentation.Fit.presentation(request.method == "HEAD" ? .headersOnly : .whole)
         guard stored.status == 200, request.isRetrieval || request.method == "HEAD" else { return whole }
         if Preconditions.isNotModified(stored, for: request) { return .presentation(.notModified) }
-        guard request.isRetrieval, let range = request.fields["Range"],
+        guard request.isRetrieval, let range = request.wish("Range"),
             Preconditions.rangeApplies(to: stored, for: request)
         else { return whole }
         switch RangeRequest(range) {

@@ -51,10 +51,10 @@ struct RequestDecider {
     private func part(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]
         guard let held = PartialContent.held(by: candidate),
-            ["If-None-Match", "If-Modified-Since", "If-Range"].allSatisfy({ request.fields[$0] == nil })
+            ["If-None-Match", "If-Modified-Since", "If-Range"].allSatisfy({ request.wish($0) == nil })
         else { return network(.rangeNotHeld) }
         let verdict = verdict(on: candidate)
-        switch request.fields["Range"].map(RangeRequest.init) {
+        switch request.wish("Range").map(RangeRequest.init) {
         case .single(let range):
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
                 wanted.upperBound <= held.range.upperBound
@@ -119,7 +119,7 @@ struct RequestDecider {
     /// Fields that make other caches on the way reload as well; browsers send the same. If the client set
     /// `Cache-Control` itself, none are added.
     private var endToEndFields: HeaderFields {
-        guard request.fields["Cache-Control"] == nil else { return HeaderFields() }
+        guard request.wish("Cache-Control") == nil else { return HeaderFields() }
         switch policy {
         case .reloadIgnoring: return ["Cache-Control": "no-cache", "Pragma": "no-cache"]
         case .revalidate: return ["Cache-Control": "max-age=0"]

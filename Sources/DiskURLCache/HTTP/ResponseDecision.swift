@@ -96,7 +96,7 @@ extension ResponseDecision {
     }
 
     private static func isAnswerToClient(_ exchange: Exchange) -> Bool {
-        guard let condition = exchange.request.fields["If-None-Match"].map(EntityTagCondition.init) else {
+        guard let condition = exchange.request.wish("If-None-Match").map(EntityTagCondition.init) else {
             return false
         }
         return exchange.fields["ETag"].flatMap(EntityTag.init).map(condition.matches) ?? false

@@ -31,14 +31,14 @@ extension Revalidation {
         guard request.isRetrieval || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: candidates, for: request, selected: selected)
         var fields = HeaderFields()
-        if let condition = request.fields["If-None-Match"] {
+        if let condition = request.wish("If-None-Match") {
             guard case .tags(let requestTags) = EntityTagCondition(condition), !tags.isEmpty else { return nil }
             tags = requestTags + tags.filter { !requestTags.contains($0) }
         }
         if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
         // As it came: some servers write a time in their own zone, and know it again.
         if let response = selected.map({ candidates[$0].response }), isValidatable(response, for: request),
-            let date = response.fields["Last-Modified"], date.contains(":")
+            let date = response.fields["Last-Modified"], date.contains(byte: UInt8(ascii: ":"))
         {
             fields.set("If-Modified-Since", date)
         }

@@ -32,13 +32,13 @@ enum StorableFields {
         var look = Look()
         look.kept.reserveCapacity(fields.count + 1)
         // A set: a server may name any number of them.
-        var named = Set(control.fieldNames("no-cache") ?? [])
-        if isShared { named.formUnion(control.fieldNames("private") ?? []) }
+        var named = Set((control.fieldNames("no-cache") ?? []).map { FieldName($0) })
+        if isShared { named.formUnion((control.fieldNames("private") ?? []).map { FieldName($0) }) }
         fields.forEachField { name, value in
             look.areWellFormed = look.areWellFormed && isWellFormed(name, value)
             guard !isExcluded(name, isShared: isShared) else {
                 if name.equalsIgnoringASCIICase("connection") {
-                    named.formUnion(FieldSyntax.members(of: value).map { $0.lowercased() })
+                    named.formUnion(FieldSyntax.members(of: value).map { FieldName(String($0)) })
                 }
                 // RFC 9112 §6.3: it overrides the length, and is not stored itself.
                 if name.equalsIgnoringASCIICase("transfer-encoding") { named.insert("content-length") }
@@ -47,8 +47,9 @@ enum StorableFields {
             look.hasDate = look.hasDate || name.equalsIgnoringASCIICase("date")
             look.kept.append(HeaderFields.Field(name: name, value: value))
         }
+        guard !named.isEmpty else { return look }
         named.subtract(["cache-control", "vary", "date", "age", "expires"])
-        if !named.isEmpty { look.kept.removeAll { named.contains($0.name.lowercased()) } }
+        look.kept.removeAll { named.contains(FieldName($0.name)) }
         return look
     }
 
@@ -58,16 +59,12 @@ enum StorableFields {
     }
 
     private static func isExcluded(_ name: String, isShared: Bool) -> Bool {
-        // Most names have a length that no excluded name has.
-        guard excludedLengths & (1 << UInt64(truncatingIfNeeded: min(name.utf8.count, 63))) != 0 else { return false }
+        guard excludedLengths.mayContain(name) else { return false }
         return excluded.contains(where: name.equalsIgnoringASCIICase)
             || isShared && excludedWhenShared.contains(where: name.equalsIgnoringASCIICase)
     }
 
-    /// A bit for each length, in bytes, of the names above.
-    private static let excludedLengths = (excluded + excludedWhenShared).reduce(into: UInt64(0)) {
-        $0 |= 1 << UInt64($1.utf8.count)
-    }
+    private static let excludedLengths = NameLengths(excluded + excludedWhenShared)
 
     /// Whether every field can be written and read again unchanged (RFC 9110 §5.1, §5.5). A control character could
     /// hide a directive from some readers.
@@ -76,8 +73,12 @@ enum StorableFields {
     }
 
     private static func isWellFormed(_ name: String, _ value: String) -> Bool {
-        name.withBytes { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
-            && value.withBytes { $0.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }
+        let delete: UInt8 = 0x7F
+        return name.withBytes { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
+            && !value.contains(byte: delete)
+            && value.withBytes {
+                !UnsafeRawBufferPointer($0).mayHaveByte(below: 0x20) || $0.allSatisfy { $0 >= 0x20 || $0 == 0x09 }
+            }
     }
 
     /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field
@@ -86,10 +87,10 @@ enum StorableFields {
     /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
     static func updated(_ stored: StoredResponse, by exchange: Exchange, isShared: Bool) -> StoredResponse {
         let update = filtered(exchange.fields, isShared: isShared).fields
-            .filter { !describesBody.contains($0.name.lowercased()) }
+            .filter { !describesBody.contains(where: $0.name.equalsIgnoringASCIICase) }
         // The stored `Age` counts from the time of the old response.
-        let replaced = Set(update.map { $0.name.lowercased() }).union(["age"])
-        let kept = stored.fields.fields.filter { !replaced.contains($0.name.lowercased()) }
+        let replaced = Set(update.map { FieldName($0.name) }).union(["age"])
+        let kept = stored.fields.fields.filter { !replaced.contains(FieldName($0.name)) }
         var result = stored
         // A 304 may withhold fields that are stored already.
         result.fields = filtered(HeaderFields(kept + update), isShared: isShared)
@@ -104,7 +105,7 @@ enum StorableFields {
     /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them,
     /// as it must not change the length. `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As
     /// Chromium does it.
-    private static let describesBody: Set<String> = [
+    private static let describesBody = [
         "content-encoding", "content-length", "content-range", "content-type", "content-disposition",
         "content-location",
         "content-md5", "content-digest", "repr-digest", "unencoded-digest", "x-content-type-options", "x-frame-options",

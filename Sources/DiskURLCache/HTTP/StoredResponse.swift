@@ -102,13 +102,39 @@ struct RequestFacts: Sendable {
     let directives: RequestDirectives
     /// Of the cache; nil if the digests of credentials have none.
     let salt: CredentialSalt?
+    /// Whether there is one of the fields that `wish` is asked for.
+    private let hasWishes: Bool
 
     init(method: String, fields: HeaderFields, salt: CredentialSalt? = nil) {
         self.method = method
         self.fields = fields
         self.salt = salt
-        directives = RequestDirectives(fields)
+        hasWishes = Self.hasWishes(fields)
+        directives = hasWishes ? RequestDirectives(fields) : RequestDirectives()
     }
+
+    /// The value of one of the fields by which a client says which stored responses, or which part of one, it wants.
+    /// Nearly all requests have none of them, and each load asks for them a dozen times.
+    func wish(_ name: String) -> String? {
+        assert(Self.wishes.contains(where: name.equalsIgnoringASCIICase))
+        return hasWishes ? fields[name] : nil
+    }
+
+    private static func hasWishes(_ fields: HeaderFields) -> Bool {
+        var isFound = false
+        fields.forEachField { name, _ in
+            guard !isFound, wishLengths.mayContain(name) else { return }
+            isFound = wishes.contains(where: name.equalsIgnoringASCIICase)
+        }
+        return isFound
+    }
+
+    static let wishes = [
+        "cache-control", "pragma", "range", "if-range", "if-match", "if-none-match", "if-modified-since",
+        "if-unmodified-since",
+    ]
+
+    private static let wishLengths = NameLengths(wishes)
 
     /// Whether the method asks for a representation, under the conditions and in the ranges that the request names:
     /// `GET`, and `QUERY`, which selects what a `GET` of its equivalent resource would (RFC 10008 §2.2, §2.6, §2.8).

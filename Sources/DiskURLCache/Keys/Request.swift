@@ -23,55 +23,47 @@ extension DiskURLCache {
             let timeout: TimeInterval
             let options: Options?
             let policy: ReusePolicy
-            /// The `URLRequest` from which this was made, if any. Changes are made there as well. It may have
-            /// properties for Foundation's own use, which this type does not have.
+            /// The `URLRequest` from which this was made, if any. It may have properties for Foundation's own use that
+            /// this type does not have.
             var original: URLRequest?
+            /// What is to be changed in the original.
+            var changes: Parts = []
         }
 
-        private mutating func change(_ change: (inout Values) -> Void) {
+        private struct Parts: OptionSet {
+            let rawValue: UInt8
+
+            static let method = Parts(rawValue: 1)
+            static let url = Parts(rawValue: 2)
+            static let body = Parts(rawValue: 4)
+            static let fields = Parts(rawValue: 8)
+        }
+
+        private mutating func change(_ part: Parts, _ change: (inout Values) -> Void) {
             var values = contents.values
             change(&values)
+            values.changes.insert(part)
             contents = Contents(values)
         }
 
         /// The method, in upper case.
         public var method: String {
             get { contents.values.method }
-            set {
-                change { values in
-                    values.method = newValue
-                    values.original?.httpMethod = newValue
-                }
-            }
+            set { change(.method) { $0.method = newValue } }
         }
         /// The absolute URL.
         public var url: String {
             get { contents.values.url }
-            set {
-                change { values in
-                    values.url = newValue
-                    values.original?.url = URL(string: newValue)
-                }
-            }
+            set { change(.url) { $0.url = newValue } }
         }
         /// The body; nil for a request without one, and for a body that is a stream.
         public var body: Data? {
             get { contents.values.body }
-            set {
-                change { values in
-                    values.body = newValue
-                    values.original?.httpBody = newValue
-                }
-            }
+            set { change(.body) { $0.body = newValue } }
         }
         package var headerFields: HeaderFields {
             get { contents.values.headerFields }
-            set {
-                change { values in
-                    values.headerFields = newValue
-                    values.original?.allHTTPHeaderFields = newValue.dictionary
-                }
-            }
+            set { change(.fields) { $0.headerFields = newValue } }
         }
         /// Whether the body is a stream. The cache does not know its bytes, so that the request has no key.
         package var hasBodyStream: Bool { contents.values.hasBodyStream }
@@ -80,7 +72,6 @@ extension DiskURLCache {
         /// How the response is kept, with precedence over all rules; nil if only rules and the configuration decide.
         package var options: Options? { contents.values.options }
         var policy: ReusePolicy { contents.values.policy }
-        private var original: URLRequest? { contents.values.original }
 
         /// Nil if the text is not a URL.
         package init?(
@@ -96,9 +87,8 @@ extension DiskURLCache {
 
         /// For a redirect that changes the method to GET.
         mutating func dropBody() {
-            change { values in
+            change(.body) { values in
                 values.body = nil
-                values.original?.httpBody = nil
                 values.hasBodyStream = false
             }
         }
@@ -113,6 +103,35 @@ extension DiskURLCache {
                     options: request.mayCarryOptions ? request.cacheOptions : nil,
                     policy: ReusePolicy(request.cachePolicy), original: request))
         }
+
+        /// Nil if Foundation makes no URL of the text.
+        package var foundationURL: URL? {
+            guard let original = contents.values.original, !contents.values.changes.contains(.url) else {
+                return URL(string: url)
+            }
+            return original.url
+        }
+
+        /// The request as a `URLRequest`: the original one with all changes, if there is an original.
+        package var urlRequest: URLRequest {
+            guard var request = contents.values.original else { return newURLRequest }
+            let changes = contents.values.changes
+            if changes.contains(.method) { request.httpMethod = method }
+            if changes.contains(.url) { request.url = URL(string: url) }
+            if changes.contains(.body) { request.httpBody = body }
+            if changes.contains(.fields) { request.allHTTPHeaderFields = headerFields.dictionary }
+            return request
+        }
+
+        private var newURLRequest: URLRequest {
+            var request = URLRequest(url: foundationURL ?? Self.noURL, timeoutInterval: timeout)
+            request.httpMethod = method
+            request.httpBody = body
+            request.httpShouldHandleCookies = false
+            request.allHTTPHeaderFields = headerFields.dictionary
+            request.cacheOptions = options
+            return request
+        }
     }
 }
 
@@ -126,21 +145,6 @@ extension DiskURLCache.Request {
     private static func isWellFormed(_ text: String) -> Bool {
         URLCanonicalizer.isNormal(text)
             && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"%<>[\\]^`{|}".utf8.contains($0) }
-    }
-
-    /// Nil if Foundation makes no URL of the text.
-    package var foundationURL: URL? { original?.url ?? URL(string: url) }
-
-    /// The request as a `URLRequest`: the original one with all changes, if there is an original.
-    package var urlRequest: URLRequest {
-        if let original { return original }
-        var request = URLRequest(url: foundationURL ?? DiskURLCache.Request.noURL, timeoutInterval: timeout)
-        request.httpMethod = method
-        request.httpBody = body
-        request.httpShouldHandleCookies = false
-        request.allHTTPHeaderFields = headerFields.dictionary
-        request.cacheOptions = options
-        return request
     }
 
     /// A URL for objects of Foundation that must have one.

@@ -14,8 +14,12 @@ extension LoadDriver {
         let conditions = ["If-None-Match", "If-Modified-Since"]
         let isConditional = fields.fields.contains { conditions.contains($0.name) }
         let isDistrusted = isConditional && hop.key.map { cache.loads.isDistrusted($0, now: now) } == true
-        for field in fields.fields where !isDistrusted || !conditions.contains(field.name) {
-            request.headerFields.set(field.name, field.value)
+        if !fields.isEmpty {
+            var all = request.headerFields
+            for field in fields.fields where !isDistrusted || !conditions.contains(field.name) {
+                all.set(field.name, field.value)
+            }
+            request.headerFields = all
         }
         let (body, isLate) = state.withLock { state -> (ArrivingBody?, Bool) in
             defer { state.body = nil }

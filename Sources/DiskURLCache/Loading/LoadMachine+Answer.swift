@@ -91,8 +91,8 @@ extension LoadMachine {
         let stored = found[reuse.index].candidate.response
         used = variant
         report.note(
-            .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: stored), reuse: reuse,
-            waited: waited)
+            .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: stored),
+            freshness: reuse.freshness, waited: waited)
         var actions: [Action] = []
         // The greatest number of actions: growing the list would cost more than all decisions here.
         actions.reserveCapacity(4)

@@ -23,7 +23,7 @@ extension LoadMachine {
             policy != .revalidate, !facts.directives.noStore, !facts.directives.noCache, facts.directives.maxAge != 0
         else { return false }
         return ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
-            .allSatisfy { facts.fields[$0] == nil }
+            .allSatisfy { facts.wish($0) == nil }
     }
 
     /// The head of the network's answer: the second decision of a load.
@@ -58,11 +58,11 @@ extension LoadMachine {
         }
         var answer = Answer(
             head: head, decision: decision, redirect: redirect(status: head.status, fields: head.fields))
-        let actions = invalidation + begin(&answer, of: fetch)
+        let actions = begin(&answer, of: fetch)
         var fetch = fetch
         fetch.answer = answer
         state = .fetching(fetch)
-        return actions
+        return invalidation.isEmpty ? actions : invalidation + actions
     }
 
     /// What is done before the first piece of an answer's body: the report, the place of the body, and for a client
@@ -80,6 +80,8 @@ extension LoadMachine {
             forwardStatus: head.status,
             storage: refusal.map { .refused($0) })
         var actions: [Action] = []
+        // The greatest number of actions: see `answer`.
+        actions.reserveCapacity(3)
         // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
         if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
         answer.isDelivered = streams && answer.redirect == nil

@@ -61,7 +61,7 @@ struct LoadMachine {
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead)
         /// The head of a stored response that is reused without a request: the driver may have made it before.
-        case deliverReusedHead(Reuse, StoredVariant)
+        indirect case deliverReusedHead(Reuse, StoredVariant)
         /// A stored body, or a completed one.
         case deliverBody(Body)
         /// The body that has arrived, whole.
@@ -216,7 +216,7 @@ struct LoadMachine {
 
     /// A method that has a key is cacheable: only a key policy gives a key to methods other than GET and HEAD.
     func adjusted(_ options: CachingOptions) -> CachingOptions {
-        options.caching(facts.method, hasKey: hop.key != nil)
+        options.isCacheable(facts.method) ? options : options.caching(facts.method, hasKey: hop.key != nil)
     }
 
     mutating func handle(_ event: Event) -> [Action] {

@@ -23,7 +23,8 @@ struct LoadReport: Sendable {
     // Of the answer.
     private(set) var outcome = Outcome.miss(.notInCache)
     private(set) var status = 0
-    private var reuse: Reuse?
+    /// Of a stored response that was reused without a request.
+    private var freshness: Freshness?
     /// Of an answer of the network, or of the response that it confirmed.
     private var ageOnArrival: Int64?
     private var forwardStatus: Int?
@@ -49,16 +50,16 @@ struct LoadReport: Sendable {
 
     /// Notes the outcome. It replaces an earlier one, of a previous hop or of an answer that failed.
     /// - Parameters:
-    ///   - reuse: the reuse of a stored response without a request.
+    ///   - freshness: of a stored response that is reused without a request.
     ///   - age: of an answer of the network, or of the response that it confirmed.
     ///   - waited: why the load would have sent a request, if it waited for another load instead.
     mutating func note(
-        _ outcome: Outcome, status: Int = 0, reuse: Reuse? = nil, age: Int64? = nil, forwardStatus: Int? = nil,
+        _ outcome: Outcome, status: Int = 0, freshness: Freshness? = nil, age: Int64? = nil, forwardStatus: Int? = nil,
         waited: DiskURLCache.Reason? = nil, storage: Storage? = nil
     ) {
         self.outcome = outcome
         self.status = status
-        self.reuse = reuse
+        self.freshness = freshness
         self.forwardStatus = forwardStatus
         ageOnArrival = age
         collapsedInto = waited
@@ -95,7 +96,7 @@ extension LoadReport {
             // RFC 9211 §2.6: a request that waited for the fetch of another one is not a hit.
             status.hit = collapsedInto == nil
             status.forward = collapsedInto?.forward
-            status.timeToLive = reuse?.freshness.timeToLive
+            status.timeToLive = freshness?.timeToLive
             status.detail = allowance?.code
         case .revalidated: status.forward = "stale"
         case .miss(let reason):
@@ -137,7 +138,7 @@ extension LoadReport {
             }
         return DiskURLCache.Report(
             url: request.foundationURL?.removingCredentials, method: request.method, outcome: publicOutcome,
-            status: status, bytes: bytes, age: (reuse?.freshness.age ?? ageOnArrival).map { Int(clamping: $0) },
+            status: status, bytes: bytes, age: (freshness?.age ?? ageOnArrival).map { Int(clamping: $0) },
             duration: duration,
             startedAt: startedAt, requestedAt: requestedAt, respondedAt: respondedAt, isStored: isStored,
             notStoredReason: refusal, isCollapsed: collapsedInto != nil, error: error,

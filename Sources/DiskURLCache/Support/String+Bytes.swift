@@ -53,3 +53,23 @@ extension String {
         }
     }
 }
+
+extension UnsafeRawBufferPointer {
+    /// False if surely no byte is below `limit`, at most 128. Looks at eight bytes at a time; the last eight may be
+    /// looked at twice.
+    @inline(__always)
+    func mayHaveByte(below limit: UInt8) -> Bool {
+        guard count >= 8 else { return true }
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        func mayHaveByte(at position: Int) -> Bool {
+            let word = loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            return (word &- ones &* UInt64(limit)) & ~word & (ones &* 0x80) != 0
+        }
+        var position = 0
+        while position + 8 < count {
+            if mayHaveByte(at: position) { return true }
+            position += 8
+        }
+        return mayHaveByte(at: count - 8)
+    }
+}

@@ -14,11 +14,23 @@ enum TextHash {
         text.withBytes { hash(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
-    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 { hash(bytes, seed: seed, ignoring: 0) }
+
+    /// The same hash for texts that differ only in the case of ASCII letters; also for some others.
+    static func hash(ignoringCaseOf text: String) -> Int {
+        let caseBits: UInt64 = 0x2020_2020_2020_2020
+        return text.withBytes {
+            Int(truncatingIfNeeded: hash(UnsafeRawBufferPointer($0), seed: processSeed, ignoring: caseBits))
+        }
+    }
+
+    /// - Parameter ignored: the bits of each word that make no difference.
+    @inline(__always)
+    private static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64, ignoring ignored: UInt64) -> UInt64 {
         let count = bytes.count
         var state = seed ^ UInt64(truncatingIfNeeded: count) &* first
         func word(_ offset: Int) -> UInt64 {
-            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) | ignored
         }
         if count >= 16 {
             var offset = 0
@@ -33,7 +45,7 @@ enum TextHash {
             for (index, byte) in bytes.enumerated() {
                 if index < 8 { words.0 = words.0 << 8 | UInt64(byte) } else { words.1 = words.1 << 8 | UInt64(byte) }
             }
-            state = folded(words.0 ^ first, words.1 ^ state)
+            state = folded((words.0 | ignored) ^ first, (words.1 | ignored) ^ state)
         }
         return folded(state ^ second, first)
     }

@@ -36,4 +36,24 @@ import Testing
         #expect(!"a[".equalsIgnoringASCIICase("a{"))
         #expect("aZ".equalsIgnoringASCIICase("Az"))
     }
+
+    /// The lengths of the names are compared first.
+    @Test func aNameOfAnyLengthIsFound() {
+        let names = (1...200).map { String(repeating: "n", count: $0) }
+        for name in names {
+            #expect((["a-long-name": "0", name: "1"] as HeaderFields)[name.uppercased()] == "1")
+            #expect((["a-long-name": "0", name: "1"] as HeaderFields)[name + "n"] == nil)
+        }
+        var fields = HeaderFields()
+        for name in names { fields.append(name, "\(name.count)") }
+        fields.remove(names[9])
+        for name in names { #expect(fields[name] == (name == names[9] ? nil : "\(name.count)")) }
+    }
+
+    @Test func namesInASetCompareWithoutRegardToCase() {
+        let names: Set<FieldName> = ["ETag", "X-A-Name-Of-More-Than-Sixteen-Bytes"]
+        #expect(names.contains("etag") && names.contains("x-a-nAME-of-more-than-sixteen-bytes"))
+        #expect(!names.contains("ETa'") && !Set<FieldName>(["a@"]).contains("a`"))
+        #expect((["Aa": "1", "aA": "2"] as HeaderFields).dictionary == ["Aa": "1, 2"])
+    }
 }

@@ -40,6 +40,16 @@ import Testing
         Row(id: "unknown directive", source: .stored, stored: ["Cache-Control": "max-age=3600"], asks: "foo=bar"),
     ]
 
+    /// They are looked for once for each request.
+    @Test(arguments: RequestFacts.wishes)
+    func eachWishIsSeen(name: String) {
+        for spelling in [name, name.uppercased(), name.capitalized] {
+            let facts = RequestFacts(method: "GET", fields: ["Accept": "a", spelling: "x", "Cookie": "b"])
+            #expect(facts.wish(name) == "x")
+        }
+        #expect(RequestFacts(method: "GET", fields: ["Accept": "a", "X-\(name)": "x"]).wish(name) == nil)
+    }
+
     @Test(arguments: rows)
     func directivesOfTheRequest(_ row: Row) {
         var cache = PureCache()

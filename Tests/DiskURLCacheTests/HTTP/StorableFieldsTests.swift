@@ -30,6 +30,32 @@ import Testing
         #expect(cache.entries.count == 1)
     }
 
+    /// Values are looked at in words of eight bytes.
+    @Test func aControlCharacterIsFoundAtEveryPlace() {
+        for length in 1...20 {
+            for place in 0..<length {
+                for byte in UInt8(0)..<0x80 {
+                    var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                    bytes[place] = byte
+                    let isControl = byte < 0x20 && byte != 0x09 || byte == 0x7F
+                    let value = String(decoding: bytes, as: UTF8.self)
+                    #expect(StorableFields.areWellFormed(["A": "b", "C": value]) == !isControl)
+                }
+            }
+        }
+    }
+
+    /// RFC 9110 §5.6.2
+    @Test func namesAreTokens() {
+        let letters = "abcdefghijklmnopqrstuvwxyz"
+        let tokens = Set((letters + letters.uppercased() + "0123456789!#$%&'*+-.^_`|~").utf8)
+        for byte in UInt8.min...UInt8.max { #expect(FieldSyntax.isTokenByte(byte) == tokens.contains(byte)) }
+        #expect(StorableFields.areWellFormed(["a~": "1"]) && !StorableFields.areWellFormed(["": "1"]))
+        for name in ["a b", "a:", "é"] {
+            #expect(!StorableFields.areWellFormed(HeaderFields([HeaderFields.Field(name: name, value: "1")])))
+        }
+    }
+
     /// cache-tests `headers-omit-headers-listed-in-Connection`
     @Test func fieldsNamedInConnectionAreNotStored() {
         let fields: HeaderFields = ["Connection": "a, B", "connection": "d", "A": "1", "b": "2", "c": "3", "D": "4"]

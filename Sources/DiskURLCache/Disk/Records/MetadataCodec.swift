@@ -155,25 +155,6 @@ package enum MetadataCodec {
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // A text that is too long anyway need not be searched.
         guard bytes.count <= maximumLength else { return false }
-        guard mayHaveControls(bytes) else { return true }
-        return !bytes.contains { $0 == 0 || $0 == 10 || $0 == 13 }
-    }
-
-    /// False if surely no byte is below 14, as the three are. Looks at eight bytes at a time; the last eight may be
-    /// looked at twice.
-    @inline(__always)
-    private static func mayHaveControls(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count >= 8 else { return true }
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        func isAnyBelow14(at position: Int) -> Bool {
-            let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-            return (word &- ones &* 14) & ~word & (ones &* 0x80) != 0
-        }
-        var position = 0
-        while position + 8 < bytes.count {
-            if isAnyBelow14(at: position) { return true }
-            position += 8
-        }
-        return isAnyBelow14(at: bytes.count - 8)
+        return !bytes.mayHaveByte(below: 14) || !bytes.contains { $0 == 0 || $0 == 10 || $0 == 13 }
     }
 }
