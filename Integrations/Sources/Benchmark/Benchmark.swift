@@ -21,13 +21,18 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
     /// The first rounds warm up.
     static let warmUp = 4
 
+    static let small = ByteBuffer(repeating: 7, count: bodyLength)
+    static let large = ByteBuffer(repeating: 7, count: 1 << 20)
+
     static func main() async throws {
-        let body = ByteBuffer(repeating: 7, count: bodyLength)
         let origin = try await Origin { request, answer in
+            // The size is in the path where it is not 16 KB.
+            let length = request.path.contains("/1m") ? 1 << 20 : bodyLength
+            let body = length == bodyLength ? small : large
             try await answer.head(
                 .ok,
                 [
-                    "Content-Length": "\(bodyLength)",
+                    "Content-Length": "\(length)",
                     "Cache-Control": request.path.hasPrefix("/no-store") ? "no-store" : "max-age=3600",
                     "Content-Type": "image/png", "ETag": "\"0123456789\"", "Vary": "Accept-Encoding",
                     "Server": "loopback", "Last-Modified": "Wed, 01 Jan 2025 00:00:00 GMT", "X-Field": "a field more",
@@ -36,6 +41,9 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
         }
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("benchmark-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
+        if CommandLine.arguments.dropFirst().first == "sessions" {
+            return try await Sessions(origin: origin, directory: directory).run()
+        }
         let timeout = TimeAmount.seconds(60)
 
         let bareClient = HTTPClient()

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Crypto
 import Foundation
 import NIOSSL
 
@@ -27,7 +28,7 @@ enum TLSIdentity: Equatable, Sendable {
         for (host, place) in configuration.dnsOverride.sorted(by: { $0.key < $1.key }) {
             text += "\(host) is \(place) "
         }
-        self = text.isEmpty ? .anonymous : .named(SHA256Digest.digest(of: text).hex)
+        self = text.isEmpty ? .anonymous : .named(SHA256.hash(data: Data(text.utf8)).hex)
     }
 
     /// The same configuration with the content of the file of root certificates instead of its path; nil if there is no
@@ -85,3 +86,7 @@ private protocol HasKeyCallback {
 }
 
 extension TLSConfiguration: HasKeyCallback {}
+
+extension SHA256.Digest {
+    fileprivate var hex: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+}

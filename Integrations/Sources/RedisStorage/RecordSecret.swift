@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 
 /// A secret that the processes know and the server does not. Without it a program can neither compute a name, nor forge
@@ -7,26 +8,17 @@ import Foundation
 /// protected: bodies are readable, and an older record can be put back under its name, since only the log and the sets
 /// on the server know that it was removed.
 struct RecordSecret: Sendable {
-    private let inner: [UInt8]
-    private let outer: [UInt8]
+    private let key: SymmetricKey
 
     private static let nonceLength = 16
     private static let tagLength = 32
 
     /// - Parameter secret: at least 16 bytes; a shorter one can be guessed.
     init(_ secret: Data) {
-        var key = secret.count > 64 ? Self.digest(Array(secret)) : Array(secret)
-        key += [UInt8](repeating: 0, count: 64 - key.count)
-        inner = key.map { $0 ^ 0x36 }
-        outer = key.map { $0 ^ 0x5C }
+        key = SymmetricKey(data: secret)
     }
 
-    private static func digest(_ bytes: [UInt8]) -> [UInt8] {
-        let words = bytes.withUnsafeBytes { SHA256Digest.digest(of: $0) }.words
-        return (0..<4).flatMap { word in withUnsafeBytes(of: words[word].bigEndian) { Array($0) } }
-    }
-
-    func code(of message: [UInt8]) -> [UInt8] { Self.digest(outer + Self.digest(inner + message)) }
+    func code(of message: [UInt8]) -> [UInt8] { Array(HMAC<SHA256>.authenticationCode(for: message, using: key)) }
 
     /// The name that is used on the server instead of that of a key or group.
     func name(_ name: String, _ purpose: String) -> String {
@@ -36,7 +28,11 @@ struct RecordSecret: Sendable {
     // MARK: Records
 
     private func tag(_ sealed: some Sequence<UInt8>, _ place: String) -> [UInt8] {
-        code(of: Array("record\n\(place)\n".utf8) + sealed)
+        code(of: Self.tagged(sealed, place))
+    }
+
+    private static func tagged(_ sealed: some Sequence<UInt8>, _ place: String) -> [UInt8] {
+        Array("record\n\(place)\n".utf8) + sealed
     }
 
     /// The tag, a random number, the length of the tail, the hidden tail, and the body.
@@ -54,9 +50,11 @@ struct RecordSecret: Sendable {
         let bytes = Array(sealed)
         let start = Self.tagLength + Self.nonceLength + 4
         guard bytes.count >= start else { return nil }
-        let expected = tag(bytes[Self.tagLength...], place)
         // Takes the same time wherever the first difference is.
-        guard zip(expected, bytes).reduce(0, { $0 | ($1.0 ^ $1.1) }) == 0 else { return nil }
+        guard
+            HMAC<SHA256>.isValidAuthenticationCode(
+                bytes.prefix(Self.tagLength), authenticating: Self.tagged(bytes[Self.tagLength...], place), using: key)
+        else { return nil }
         let length = bytes[(start - 4)..<start].reduce(0) { $0 << 8 | Int($1) }
         guard length <= bytes.count - start else { return nil }
         let nonce = Array(bytes[Self.tagLength..<(start - 4)])

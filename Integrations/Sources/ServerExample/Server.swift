@@ -8,21 +8,19 @@ import Metrics
 
 /// A server whose endpoint asks an upstream through a cache. Ends in order on SIGTERM: the server answers the requests
 /// that it has, the client saves what it has stored, and the last problems are in the log.
-func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logger) async throws {
+func serve(_ settings: ServerSettings, _ logger: Logger) async throws {
     var storage = DiskURLCache.Configuration(
         memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: settings.directory)
     storage.isShared = true
     storage.cacheStatusName = "articles"
     try settings.change(&storage)
     let client = CachingHTTPClient(cache: DiskURLCache(configuration: storage), configuration: upstreamConfiguration)
+    // For swift-metrics. A backend such as swift-prometheus is bootstrapped in `main`, and answers `GET /metrics` with
+    // what it has collected, after `health.update()`.
     let health = CacheMetrics(client.cache, name: "articles", logger: logger)
 
     let router = articles(from: settings.upstream) { request, logger in
         try await client.execute(request, timeout: .seconds(2), logger: logger)
-    }
-    router.get("metrics") { _, _ in
-        health.update()
-        return metrics.text
     }
     var server = Application(
         router: router, configuration: .init(address: .hostname("127.0.0.1", port: settings.port)),

@@ -35,7 +35,9 @@ extension DiskURLCache {
         var transport = session.map { SessionLink(session: $0) } ?? directLink
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         request = transport.withCookies(transport.effectiveRequest(request))
-        return LoadReader(core.resolve(Request(request)), from: core, over: transport, acceptsPieces: acceptsPieces)
+        return LoadReader(
+            core.resolve(Request(request), variant: transport.keyVariant), from: core, over: transport,
+            acceptsPieces: acceptsPieces)
     }
 
     /// Answers a request as ``data(for:fallback:session:)``, with the body in pieces: a body of any length takes little

@@ -43,15 +43,49 @@ extension DiskURLCache {
         configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
         delegateQueue: OperationQueue? = nil
     ) -> URLSession {
+        makeSession(prepared(configuration), delegate, delegateQueue)
+    }
+
+    /// A copy of a configuration, for a session of this cache.
+    private func prepared(_ configuration: URLSessionConfiguration) -> URLSessionConfiguration {
         let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         attach(to: configuration)
+        return configuration
+    }
+
+    /// - Parameter configuration: is changed and kept.
+    private func makeSession(
+        _ configuration: URLSessionConfiguration, _ delegate: (any URLSessionDelegate)?, _ queue: OperationQueue?
+    ) -> URLSession {
         if core.configuration.platform.makesSessionClasses,
             let session = LoadingSystem.makeSession(
-                configuration, cache: self, delegate: delegate, delegateQueue: delegateQueue)
+                configuration, cache: self, delegate: delegate, delegateQueue: queue)
         {
             return session
         }
-        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+    }
+
+    /// A session whose requests a transport sends.
+    /// - Throws: ``Error/Code/settingsWithoutEffect``.
+    package func makeSession(
+        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?,
+        through transport: any LoadTransport
+    ) throws -> URLSession {
+        var withoutEffect = SessionTransport.settingsWithoutEffect(configuration)
+        if !LoadingSystem.canReplaceNetwork(core.configuration.platform) {
+            withoutEffect.append("the transport (no protocol class of an app serves sessions here)")
+        }
+        guard withoutEffect.isEmpty else {
+            throw Error(
+                .settingsWithoutEffect,
+                details: "The session was not made, since its transport cannot follow these settings of the"
+                    + " configuration: \(withoutEffect.joined(separator: ", ")).")
+        }
+        let configuration = prepared(configuration)
+        let session = makeSession(configuration, delegate, delegateQueue)
+        NetworkSessions.shared.use(SessionTransport(transport, configuration), for: session)
+        return session
     }
 }
 

@@ -8,7 +8,12 @@ extension DiskURLCache {
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = core.configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
         if !unheeded.isEmpty {
-            core.hub.report(once: DiskURLCache.Error(.settingsWithoutEffect, details: unheeded.joined(separator: ", ")))
+            core.hub.report(
+                once: DiskURLCache.Error(
+                    .settingsWithoutEffect,
+                    details: "Without effect, since the system's own loader uses this cache:"
+                        + " \(unheeded.joined(separator: ", ")). Use data(for:) or, except on watchOS, a session of"
+                        + " makeSession."))
         }
         guard let request = request(of: task, answeredBy: task.currentRequest?.url) else {
             return completionHandler(nil)

@@ -41,7 +41,8 @@ extension DiskURLCache {
             case invalidPattern
             /// Settings have no effect; `description` names them. Either a cache of this process that was made earlier
             /// has the folder open with different settings, which apply to both caches; or the cache is used by the
-            /// system's loader, which ignores these settings. Sent once.
+            /// system's loader, which ignores these settings (both sent once); or a session was to be made of a
+            /// configuration that its transport cannot follow (thrown).
             case settingsWithoutEffect
             /// The storage is for several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), but the cache is
             /// private. The cache works in memory only.
@@ -111,8 +112,7 @@ extension DiskURLCache {
                 "Nothing was removed: "
                     + (details.isEmpty ? "no URL matches. Give a host, or the beginning of a URL." : details)
             case .settingsWithoutEffect where path.isEmpty:
-                "Without effect, since the system's own loader uses this cache: \(details). Use data(for:) or, except on watchOS,"
-                    + " a session of makeSession."
+                details
             case .settingsWithoutEffect:
                 "\(path) is open in this process with other settings, which hold for both caches: \(details)."
                     + " Use that cache, or another folder."

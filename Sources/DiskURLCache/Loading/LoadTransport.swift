@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// The network for a load: it sends a request, and receives a head, the pieces of a body and an end.
@@ -67,6 +68,7 @@ package final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
         var isPaused = false
+        var resumedAt = DispatchTime(uptimeNanoseconds: 0)
         var cancel: (@Sendable () -> Void)?
         var setPaused: (@Sendable (_ isPaused: Bool) -> Void)?
     }
@@ -80,6 +82,9 @@ package final class FetchToken: Sendable {
     }
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    var isPaused: Bool { state.withLock { $0.isPaused } }
+    /// When the last pause ended.
+    var resumedAt: DispatchTime { state.withLock { $0.resumedAt } }
     /// Whether the transport can pause the transfer.
     var canPause: Bool { state.withLock { $0.setPaused != nil } }
 
@@ -128,6 +133,7 @@ package final class FetchToken: Sendable {
         state.withLock { state in
             guard state.isPaused != isPaused else { return }
             state.isPaused = isPaused
+            if !isPaused { state.resumedAt = .now() }
             state.setPaused?(isPaused)
         }
     }

@@ -17,6 +17,38 @@ final class NetworkSessions: Sendable {
     /// By the identity of the outer session.
     let sessions = Mutex<[ObjectIdentifier: Inner]>([:])
 
+    private struct Replacement {
+        weak var outer: URLSession?
+        let transport: SessionTransport
+    }
+
+    /// The transports of sessions that have no inner one, by the identity of the outer session.
+    private let transports = Mutex<[ObjectIdentifier: Replacement]>([:])
+
+    /// From now on a transport sends the requests of a session. Called before the session has a task. The transport is
+    /// released with the first call after the end of the session.
+    func use(_ transport: SessionTransport, for outer: URLSession) {
+        // Released outside of the lock: a transport may be a client that closes its connections.
+        let abandoned = transports.withLock { transports in
+            let abandoned = transports.filter { $0.value.outer == nil }
+            for key in abandoned.keys { transports[key] = nil }
+            transports[ObjectIdentifier(outer)] = Replacement(outer: outer, transport: transport)
+            return abandoned
+        }
+        _ = abandoned
+    }
+
+    /// Nil for a session whose requests an inner session sends.
+    func transport(of outer: URLSession) -> SessionTransport? {
+        transports.withLock { transports in
+            // Nearly every app has none.
+            guard !transports.isEmpty, let found = transports[ObjectIdentifier(outer)], found.outer === outer else {
+                return nil
+            }
+            return found.transport
+        }
+    }
+
     /// Sends a request; the receiver gets the answer until the end or until the token is cancelled. Not to be called on
     /// the queue that calls protocols: there libdispatch would trap when a task is made or resumed.
     func start(

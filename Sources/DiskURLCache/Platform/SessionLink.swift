@@ -9,6 +9,10 @@ struct SessionLink: Sendable {
     /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client. Nil for a
     /// load without a task, and on Apple platforms.
     let workQueue: DispatchQueue?
+    /// Sends the requests instead of Foundation; nil for nearly all sessions.
+    private let transport: SessionTransport?
+    /// Of the whole load, if a transport sends its requests; Foundation sees to it otherwise.
+    private let deadline: DispatchTime
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
     private var hasSetCookie = false
     /// Of a session of this library, which nobody changes: a session makes a copy for each reader.
@@ -24,10 +28,12 @@ struct SessionLink: Sendable {
         self.session = session
         self.task = task
         self.workQueue = workQueue
-        knownConfiguration = configuration
+        transport = NetworkSessions.shared.transport(of: session)
+        deadline = transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
+        knownConfiguration = transport?.configuration ?? configuration
     }
 
-    private var configuration: URLSessionConfiguration { knownConfiguration ?? session.configuration }
+    var configuration: URLSessionConfiguration { knownConfiguration ?? session.configuration }
 
     /// The request as Foundation will send it: policy and fields of the configuration are added if the request has
     /// none.
@@ -71,12 +77,15 @@ struct SessionLink: Sendable {
 
     /// Whether the loader handles tasks of this session. `URLSession.shared` takes registered classes.
     var hasLoader: Bool {
-        session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
+        configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
     }
 }
 
 extension SessionLink: LoadTransport {
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        if let transport {
+            return transport.send(request, by: deadline, inPieces: inPieces, token: token, receiver: receiver)
+        }
         var request = request.urlRequest
         // The load has decided already. The inner session has no cache, but a policy may forbid the network.
         if request.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = .reloadIgnoringLocalCacheData }
@@ -86,7 +95,10 @@ extension SessionLink: LoadTransport {
     // As URLSession does.
     var decodesBodies: Bool { true }
     // An inner session calls its delegate on one serial queue.
-    var sharesItsQueue: Bool { true }
+    var sharesItsQueue: Bool { transport == nil }
+    var keyVariant: String? { transport?.transport.keyVariant }
+    /// A transport sends requests of every kind, and an inner session those that may be cached.
+    var sendsEveryRequest: Bool { transport != nil }
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
@@ -99,6 +111,7 @@ extension SessionLink: LoadTransport {
 
     /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
     func patience(of request: DiskURLCache.Request) -> TimeInterval {
+        if let transport { return transport.timeout(of: request) / 2 }
         guard request.timeout == 60 else { return request.timeout / 2 }
         return session.configuration.timeoutIntervalForRequest / 2
     }

@@ -99,14 +99,18 @@ final class MatrixSession: Sendable {
     let session: URLSession
     private let delegate = MatrixDelegate()
 
-    /// Without a cache, a session as Foundation makes it.
-    init(_ way: MatrixWay, _ cache: DiskURLCache?) {
+    init(
+        _ way: MatrixWay,
+        _ make: (URLSessionConfiguration, (any URLSessionDelegate)?) throws -> URLSession
+    ) rethrows {
         let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.urlCache = nil
-        let delegate = way == .delegate ? delegate : nil
-        session =
-            cache?.makeSession(configuration: configuration, delegate: delegate)
-            ?? URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        session = try make(configuration, way == .delegate ? delegate : nil)
+    }
+
+    /// A session as Foundation makes it.
+    static func stock(_ way: MatrixWay) -> MatrixSession {
+        MatrixSession(way) { URLSession(configuration: $0, delegate: $1, delegateQueue: nil) }
     }
 
     deinit {

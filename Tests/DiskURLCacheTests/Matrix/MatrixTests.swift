@@ -7,132 +7,21 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// One URL, one behaviour: each shape of an answer, loaded in each way, by a session whose connections are kept and by
-/// a new one, for the first, second and third time and from disk. Each load says the same as one without a cache, or is
-/// in `MatrixException.all`.
+/// One URL, one behaviour: each load says the same as one without a cache, or is in `MatrixException.all`. See
+/// `MatrixComparison`.
 @Suite(
     .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
 struct MatrixTests {
     @Test func eachLoadSaysWhatOneWithoutACacheSays() async throws {
-        let used = Mutex<Set<Int>>([])
-        try await withThrowingTaskGroup(of: [String].self) { group in
-            for way in MatrixWay.allCases {
-                for isWarm in [true, false] {
-                    group.addTask { try await Self.differences(way, isWarm, used) }
-                }
-            }
-            for try await found in group {
-                for difference in found.prefix(30) { Issue.record("\(difference)") }
-                if found.count > 30 { Issue.record("and \(found.count - 30) more") }
-            }
-        }
-        // An exception that nothing needs any more is one too many.
-        let idle = MatrixException.all.enumerated().filter { number, exception in
-            !used.withLock { $0.contains(number) }
-        }
-        #expect(idle.isEmpty, "nothing differs so: \(idle.map(\.element.reason))")
-    }
-
-    private static let loads = ["first", "second", "third", "from disk"]
-
-    /// What differs in one way, each as a line of text.
-    private static func differences(_ way: MatrixWay, _ isWarm: Bool, _ used: borrowing Mutex<Set<Int>>) async throws
-        -> [String]
-    {
-        var found: [String] = []
-        let origins = try MatrixOrigins()
-        let scratch = try ScratchDirectory("matrix")
-        let cache = DiskURLCache(
-            memoryCapacity: 64 << 20, diskCapacity: 256 << 20, directory: scratch.appending("cache"))
-        let plain = MatrixSession(way, nil)
-        let kept = MatrixSession(way, cache)
-        if isWarm {
-            // Connections that wait: a redirect is followed on them within the call that starts a load.
-            for number in 0..<4 { _ = await kept.load(URLRequest(origins.main.url("/m/\(number)/warm")), way, cache) }
-        }
-        var cell = 10
-        for round in 0..<TestLength.pick(plain: 1, long: 5) {
-            for (number, shape) in MatrixShape.all.enumerated() {
-                cell += 2
-                let normal = origins.normal(number)
-                // What all loads say, and what a shape of its own says besides.
-                var expected: MatrixOutcome?
-                if shape.own == nil {
-                    expected = normal(await plain.load(request(shape, number, cell, origins), way, nil), cell)
-                }
-                let before = origins.main.requests.count
-                for load in loads {
-                    if load == "from disk" {
-                        cache.flush()
-                        cache.removeAllCachedResponses(from: .memory)
-                    }
-                    let session = isWarm ? kept : MatrixSession(way, cache)
-                    let outcome = normal(
-                        await session.load(request(shape, number, cell + 1, origins), way, cache), cell + 1)
-                    let same = (expected ?? outcome).merging(shape.own?.outcome ?? [:], uniquingKeysWith: { $1 })
-                    if expected == nil { expected = outcome }
-                    for name in Set(same.keys).union(outcome.keys).sorted() where same[name] != outcome[name] {
-                        let difference = MatrixDifference(
-                            shape: shape.name, way: way, load: load, name: name, expected: same[name],
-                            got: outcome[name])
-                        if let exception = MatrixException.number(of: difference) {
-                            used.withLock { _ = $0.insert(exception) }
-                        } else {
-                            found.append("\(difference), \(isWarm ? "warm" : "new"), round \(round)")
-                        }
-                    }
-                }
-                let count = origins.main.requests.count - before
-                if let requests = shape.requests, count != requests {
-                    found.append(
-                        "\(shape.name), \(way.rawValue), \(isWarm ? "warm" : "new"): \(count) requests in place of \(requests)"
-                    )
-                }
-            }
-        }
-        return found
-    }
-
-    private static func request(_ shape: MatrixShape, _ number: Int, _ cell: Int, _ origins: MatrixOrigins)
-        -> URLRequest
-    {
-        var request = URLRequest(origins.url(shape, number, cell), shape.fields, method: shape.method)
-        if shape.method == "POST" { request.httpBody = Data("sent".utf8) }
-        request.timeoutInterval = Patience.ofLoads
-        return request
+        try await MatrixComparison(
+            makeSession: { $0.makeSession(configuration: $1, delegate: $2) }, ways: MatrixWay.allCases,
+            exceptions: MatrixException.all
+        ).run()
     }
 }
 
-/// One thing that a load says otherwise than a load without a cache.
-struct MatrixDifference: CustomStringConvertible {
-    var shape: String
-    var way: MatrixWay
-    var load: String
-    var name: String
-    var expected: String?
-    var got: String?
-
-    /// Whether it is one of these values that the load says.
-    func isGot(_ values: [String: String]) -> Bool { got != nil && values[name] == got }
-
-    var description: String {
-        "\(shape), \(way.rawValue), \(load): \(name) is \(got ?? "nothing"), not \(expected ?? "nothing")"
-    }
-}
-
-/// What may differ, and why. Each is used by some load: the suite fails otherwise.
-struct MatrixException: Sendable {
-    var reason: String
-    var holds: @Sendable (MatrixDifference) -> Bool
-
-    init(_ reason: String, _ holds: @escaping @Sendable (MatrixDifference) -> Bool) {
-        (self.reason, self.holds) = (reason, holds)
-    }
-
-    static func number(of difference: MatrixDifference) -> Int? {
-        all.firstIndex { $0.holds(difference) }
-    }
-
+extension MatrixException {
+    /// What may differ, and why.
     static let all: [MatrixException] = [
         MatrixException("an answer from the cache has an Age (RFC 9111 §4)") {
             $0.name == "field age" && $0.expected == nil && $0.got?.hasPrefix("Age: ") == true

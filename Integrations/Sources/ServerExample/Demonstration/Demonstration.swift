@@ -22,7 +22,6 @@ final class Demonstration {
         let demonstration = Demonstration(folder: folder, upstream: try await Upstream.start())
         do {
             let server = try await demonstration.showLoad()
-            try await demonstration.showHealth(server)
             try await demonstration.showShutdown(server)
             try await demonstration.showRestart()
             try await demonstration.showBadUpstream()
@@ -89,27 +88,6 @@ final class Demonstration {
         let asked = try await load(server)
         check(asked == Self.articles, "each article is fetched once, not \(asked) requests")
         return server
-    }
-
-    // MARK: Health
-
-    private func showHealth(_ server: ServerProcess) async throws {
-        let text = try await get("\(server.url)/metrics").text
-        let lines = text.split(separator: "\n").filter { $0.hasPrefix("http_cache_") }
-        print("\nGET /metrics, of the cache:\n")
-        for line in lines where !line.contains("_bucket{") { print("    \(line)") }
-        func value(_ name: String) -> Int? {
-            lines.first { $0.hasPrefix(name) }.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) }
-        }
-        check(value("http_cache_stores{") == Self.articles, "the metrics have other stores")
-        check(value("http_cache_misses{") ?? 0 >= Self.articles, "the metrics have too few misses")
-        check(
-            value("http_cache_hits{cache=\"articles\",layer=\"memory\"}") ?? 0 > Self.articles,
-            "the metrics have too few hits")
-        check(
-            text.contains("http_server_request_duration_seconds_count{"),
-            "the metrics have nothing of the server itself")
-        check(text.contains("http_cache_load_duration_seconds_bucket{"), "the metrics have no histogram")
     }
 
     // MARK: The end

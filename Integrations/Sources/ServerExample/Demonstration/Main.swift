@@ -16,7 +16,6 @@ import DiskURLCache
 import DiskURLCacheAdapters
 import Foundation
 import Logging
-import Metrics
 import RedisStorage
 
 @main struct ServerExample {
@@ -26,12 +25,10 @@ import RedisStorage
         switch arguments.first {
         case "serve":
             LoggingSystem.bootstrap(StreamLogHandler.standardError)
-            let metrics = PrometheusText()
-            MetricsSystem.bootstrap(metrics)
             let settings = ServerSettings(Array(arguments.dropFirst()))
             let logger = Logger(label: "server")
             if settings.hasCache {
-                try await serve(settings, metrics, logger)
+                try await serve(settings, logger)
             } else {
                 try await serveBare(settings, logger)
             }

@@ -31,6 +31,9 @@
 
         static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { true }
 
+        /// Whether the loader serves the sessions of `makeSession`.
+        static func canReplaceNetwork(_ platform: Platform) -> Bool { platform.makesSessionClasses }
+
         /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.
         static func makeSession(
             _ configuration: URLSessionConfiguration, cache: any CacheShell, delegate: (any URLSessionDelegate)?,

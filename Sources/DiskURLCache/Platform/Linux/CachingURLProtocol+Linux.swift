@@ -47,8 +47,9 @@
             let known = (cachedResponse as? KnownTask)?.link ?? SessionLink(task)
             guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
-            let keyed = cache.resolve(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))))
-            if let reason = Self.reasonToBypass(task, keyed.decision) {
+            let keyed = cache.resolve(
+                DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: link.keyVariant)
+            if let reason = Self.reasonToBypass(task, keyed, link) {
                 return passOn(task, link.session, cache, reason)
             }
             guard let port = ClientPort(self, task: task, link: link) else { return fail() }
@@ -64,11 +65,14 @@
         }
 
         /// Why the cache does not serve a load; nil if it does.
-        private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> DiskURLCache.Reason? {
+        private static func reasonToBypass(
+            _ task: URLSessionTask, _ request: ResolvedRequest, _ link: SessionLink
+        ) -> DiskURLCache.Reason? {
             // The body of an upload cannot be seen here, and a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
             guard task is URLSessionDataTask else { return .download }
-            return key.refusal
+            if link.sendsEveryRequest, !request.request.hasBodyStream { return nil }
+            return request.decision.refusal
         }
 
         /// - Parameter reason: why the cache is not used; nil if the session or its cache is not known.

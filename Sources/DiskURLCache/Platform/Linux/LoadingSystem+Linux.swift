@@ -33,6 +33,9 @@
         /// on this queue, too, so none can come in between.
         static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { task.state == .running }
 
+        /// Whether the loader serves the sessions of `makeSession`.
+        static func canReplaceNetwork(_ platform: Platform) -> Bool { TaskSession.isReadable }
+
         /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.
         static func makeSession(
             _ configuration: URLSessionConfiguration, cache: any CacheShell, delegate: (any URLSessionDelegate)?,
@@ -68,12 +71,12 @@
         }
 
         /// The cache of the session.
-        var cache: CacheCore? { (session.configuration.urlCache as? any CacheShell)?.core }
+        var cache: CacheCore? { (configuration.urlCache as? any CacheShell)?.core }
 
         /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the
         /// task instead.
         var known: CachedURLResponse? {
-            guard let first = session.configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
+            guard let first = configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
                 return nil
             }
             return KnownTask(self)

@@ -1,1 +1,0 @@
-../../../../Sources/DiskURLCache/Support/SHA256.swift

@@ -1,1 +1,0 @@
-../../../../Sources/DiskURLCache/Support/HexDigits.swift

@@ -1,0 +1,1 @@
+../../../../Tests/DiskURLCacheTests/Matrix/MatrixLoads.swift

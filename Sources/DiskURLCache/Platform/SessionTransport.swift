@@ -1,0 +1,249 @@
+import Foundation
+
+/// The network of a session whose requests a transport sends instead of Foundation: see
+/// `DiskURLCache.makeSession(configuration:delegate:delegateQueue:through:)`.
+///
+/// It adds what `URLSession` does besides sending a request: the fields of every request, the timeouts of the
+/// configuration, cookies, and errors that are `URLError`s.
+final class SessionTransport: Sendable {
+    let transport: any LoadTransport
+    /// The session has a copy of its own, and nobody changes this one.
+    let configuration: URLSessionConfiguration
+
+    init(_ transport: any LoadTransport, _ configuration: URLSessionConfiguration) {
+        self.transport = transport
+        self.configuration = configuration
+    }
+
+    /// - Parameter deadline: of the whole load, with all its redirects (`timeoutIntervalForResource`).
+    func send(
+        _ request: DiskURLCache.Request, by deadline: DispatchTime, inPieces: Bool, token: FetchToken,
+        receiver: any FetchReceiver
+    ) {
+        guard let url = request.foundationURL, url.host?.isEmpty == false else {
+            return receiver.fetchEnded(URLError(.badURL), of: token)
+        }
+        // As Foundation's own loader does.
+        if request.method == "GET", request.body != nil {
+            return receiver.fetchEnded(URLError(.dataLengthExceedsMaximum), of: token)
+        }
+        let exchange = SessionExchange(
+            url: url, cookies: cookieStorage(for: request), timeout: timeout(of: request), deadline: deadline,
+            token: token, receiver: receiver)
+        exchange.watch()
+        transport.send(completed(request), inPieces: inPieces, token: token, receiver: exchange)
+    }
+
+    /// Seconds without a sign of the server after which a request fails. A request does not tell whether its 60
+    /// seconds were set.
+    func timeout(of request: DiskURLCache.Request) -> TimeInterval {
+        request.timeout == 60 ? configuration.timeoutIntervalForRequest : request.timeout
+    }
+
+    /// The request with the fields that `URLSession` adds to those of the app. They are the same for all requests of a
+    /// process, so they are no part of a key. What `Accept-Encoding` says is up to the transport, which decodes.
+    private func completed(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
+        var fields = request.headerFields
+        var hasChanged = false
+        func add(_ name: String, _ value: String) {
+            guard fields[name] == nil else { return }
+            fields.set(name, value)
+            hasChanged = true
+        }
+        add("Accept", "*/*")
+        add("User-Agent", Self.userAgent)
+        if let language = Self.language { add("Accept-Language", language) }
+        if request.method == "POST", request.body?.isEmpty == false {
+            add("Content-Type", "application/x-www-form-urlencoded")
+        }
+        guard hasChanged else { return request }
+        var request = request
+        request.headerFields = fields
+        return request
+    }
+
+    private static let userAgent = "\(ProcessInfo.processInfo.processName) (unknown version) DiskURLCache"
+
+    private static let language: String? = {
+        #if canImport(FoundationNetworking)
+            NSLocale.current.languageCode
+        #else
+            Locale.preferredLanguages.first
+        #endif
+    }()
+
+    /// Where the cookies of an answer are kept; nil if nowhere.
+    private func cookieStorage(for request: DiskURLCache.Request) -> HTTPCookieStorage? {
+        guard configuration.httpCookieAcceptPolicy != .never, request.urlRequest.httpShouldHandleCookies else {
+            return nil
+        }
+        return configuration.httpCookieStorage
+    }
+
+    // MARK: The settings of a session
+
+    /// The settings of a configuration that a transport cannot follow, each with what to do instead. A setting that is
+    /// as in the default configuration asks for nothing.
+    static func settingsWithoutEffect(_ configuration: URLSessionConfiguration) -> [String] {
+        let standard = URLSessionConfiguration.default
+        var names: [String] = []
+        func check(_ differs: Bool, _ text: String) {
+            if differs { names.append(text) }
+        }
+        check(configuration.identifier != nil, "background(withIdentifier:) (the system loads in another process)")
+        check(
+            configuration.connectionProxyDictionary?.isEmpty == false,
+            "connectionProxyDictionary (name the proxy in the settings of the client)")
+        check(
+            configuration.httpMaximumConnectionsPerHost != standard.httpMaximumConnectionsPerHost,
+            "httpMaximumConnectionsPerHost (limit the connections in the settings of the client)")
+        check(!configuration.allowsCellularAccess, "allowsCellularAccess")
+        check(configuration.networkServiceType != standard.networkServiceType, "networkServiceType")
+        check(configuration.isDiscretionary, "isDiscretionary")
+        let known = standard.protocolClasses ?? []
+        let own = (configuration.protocolClasses ?? []).filter { candidate in
+            !CachingURLProtocol.isLoader(candidate) && !known.contains { $0 == candidate }
+        }
+        check(!own.isEmpty, "protocolClasses (\(own.map { "\($0)" }.joined(separator: ", ")))")
+        #if canImport(Darwin)
+            check(configuration.waitsForConnectivity, "waitsForConnectivity")
+            check(!configuration.allowsExpensiveNetworkAccess, "allowsExpensiveNetworkAccess")
+            check(!configuration.allowsConstrainedNetworkAccess, "allowsConstrainedNetworkAccess")
+            check(
+                configuration.tlsMinimumSupportedProtocolVersion != standard.tlsMinimumSupportedProtocolVersion
+                    || configuration.tlsMaximumSupportedProtocolVersion != standard.tlsMaximumSupportedProtocolVersion,
+                "tlsMinimumSupportedProtocolVersion, tlsMaximumSupportedProtocolVersion (set them in the client)")
+        #endif
+        return names
+    }
+}
+
+/// One request of such a session: ends it when the server is silent for too long, keeps the cookies of its answer, and
+/// makes every error a `URLError`.
+///
+/// The transport calls it, one call at a time; the time is looked at on the lookup queue.
+private final class SessionExchange: FetchReceiver {
+    private struct State {
+        /// When the server last gave a sign, or the request was sent.
+        var lastSign = DispatchTime.now()
+        var timer: Timeouts.ID?
+        var hasEnded = false
+    }
+
+    private let state = Mutex(State())
+    private let url: URL
+    private let cookies: HTTPCookieStorage?
+    private let timeout: TimeInterval
+    private let deadline: DispatchTime
+    private let token: FetchToken
+    private let receiver: any FetchReceiver
+
+    init(
+        url: URL, cookies: HTTPCookieStorage?, timeout: TimeInterval, deadline: DispatchTime, token: FetchToken,
+        receiver: any FetchReceiver
+    ) {
+        self.url = url
+        self.cookies = cookies
+        self.timeout = timeout
+        self.deadline = deadline
+        self.token = token
+        self.receiver = receiver
+    }
+
+    // MARK: From the transport
+
+    func fetchUsedCredentials(_ token: FetchToken) { receiver.fetchUsedCredentials(token) }
+
+    func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
+        guard noteSign() else { return }
+        // Before the head is passed on, since a redirect sends the cookies that came with it.
+        if head.status >= 200 { keepCookies(head) }
+        receiver.fetchReceived(head, of: token)
+    }
+
+    func fetchReceived(_ data: Data, of token: FetchToken) {
+        if noteSign() { receiver.fetchReceived(data, of: token) }
+    }
+
+    func fetchEnded(_ error: (any Error)?, of token: FetchToken) {
+        guard end() else { return }
+        receiver.fetchEnded(error.map(urlError), of: token)
+    }
+
+    /// Each field by itself: joined with commas, as in an `HTTPURLResponse`, cookies cannot always be told apart.
+    private func keepCookies(_ head: DeliveredHead) {
+        guard let cookies else { return }
+        head.fields.forEachField { name, value in
+            guard name.equalsIgnoringASCIICase("Set-Cookie") else { return }
+            let received = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
+            if !received.isEmpty { cookies.setCookies(received, for: url, mainDocumentURL: nil) }
+        }
+    }
+
+    private func urlError(_ error: any Error) -> URLError {
+        var code = URLError.Code.unknown
+        var userInfo: [String: Any] = [:]
+        if let error = error as? URLError {
+            code = error.code
+            userInfo = error.errorUserInfo
+        } else {
+            if error is CancellationError { code = .cancelled }
+            userInfo[NSUnderlyingErrorKey] = error
+            userInfo[NSLocalizedDescriptionKey] = "\(error)"
+        }
+        userInfo[NSURLErrorFailingURLErrorKey] = url
+        // The constant for this key is deprecated; Foundation's own errors have it.
+        userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
+        return URLError(code, userInfo: userInfo)
+    }
+
+    // MARK: Time
+
+    /// Begins to look at the time.
+    func watch() { lookAgain(at: min(DispatchTime.now() + timeout, deadline)) }
+
+    /// False after the end.
+    private func noteSign() -> Bool {
+        state.withLock { state in
+            if !state.hasEnded { state.lastSign = .now() }
+            return !state.hasEnded
+        }
+    }
+
+    /// False if this had ended before.
+    private func end() -> Bool {
+        let (isEnd, timer) = state.withLock { state in
+            defer { state.hasEnded = true }
+            return (!state.hasEnded, state.timer)
+        }
+        Timeouts.shared.cancel(timer)
+        return isEnd
+    }
+
+    private func lookAgain(at time: DispatchTime) {
+        let now = DispatchTime.now()
+        let seconds = time > now ? Double(time.uptimeNanoseconds - now.uptimeNanoseconds) / 1e9 : 0
+        // A load that was cancelled is not kept for it.
+        let timer = Timeouts.shared.after(seconds) { [weak self] in
+            guard let self else { return }
+            // The end may be a stored response that has to be read, which must not delay the thread of all timeouts.
+            CacheCore.lookupQueue.async { self.look() }
+        }
+        let isLate = state.withLock { state in
+            state.timer = timer
+            return state.hasEnded
+        }
+        if isLate { Timeouts.shared.cancel(timer) }
+    }
+
+    private func look() {
+        let now = DispatchTime.now()
+        // While the transfer is paused, the server is not expected to say anything.
+        let quietSince = token.isPaused ? now : max(state.withLock { $0.lastSign }, token.resumedAt)
+        let limit = min(quietSince + timeout, deadline)
+        guard now >= limit else { return lookAgain(at: limit) }
+        guard end() else { return }
+        token.cancel()
+        receiver.fetchEnded(urlError(URLError(.timedOut)), of: token)
+    }
+}

@@ -1,0 +1,341 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+@testable import DiskURLCacheAdapters
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+
+    /// A session whose requests a transport sends: `cache.makeSession(…, through:)`.
+    @Suite(.fewAtATime, .timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions))
+    struct TransportSessionTests {
+        let cache: DiskURLCache
+        private let scratch: ScratchDirectory
+        private let url = Responses.request("/a").url!
+
+        init() throws {
+            scratch = try ScratchDirectory("transport-session")
+            cache = DiskURLCache(in: scratch, clock: ManualClock(), memory: 64 << 20, disk: 64 << 20)
+        }
+
+        private func session(
+            through transport: ClosureTransport, delegate: (any URLSessionDelegate)? = nil,
+            _ configure: (URLSessionConfiguration) -> Void = { _ in }
+        ) throws -> URLSession {
+            let configuration = URLSessionConfiguration.ephemeral.patient
+            configure(configuration)
+            return try cache.makeSession(configuration: configuration, delegate: delegate, through: transport)
+        }
+
+        // MARK: An answer
+
+        @Test(arguments: [true, false]) func whatATransportBringsIsDeliveredAndStored(isByDelegate: Bool) async throws {
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.piece("one")
+                await exchange.piece("two")
+            }
+            let delegate = RecordingDelegate()
+            let session = try self.session(through: transport, delegate: isByDelegate ? delegate : nil)
+            defer { session.invalidateAndCancel() }
+            for _ in 0..<2 {
+                if isByDelegate {
+                    let record = await delegate.run(session.dataTask(with: url))
+                    #expect(record.data == Data("onetwo".utf8) && record.http?.statusCode == 200)
+                } else {
+                    let (data, response) = try await session.data(from: url)
+                    #expect(data == Data("onetwo".utf8) && (response as? HTTPURLResponse)?.statusCode == 200)
+                }
+            }
+            #expect(transport.requests.count == 1)
+            // The usual way to load finds the same response.
+            #expect(try await cache.data(for: URLRequest(url: url)).data == Data("onetwo".utf8))
+            #expect(transport.requests.count == 1)
+        }
+
+        @Test func aDirectLoadWithTheSessionGoesThroughItsTransport() async throws {
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.piece("one")
+            }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            #expect(try await cache.data(for: URLRequest(url: url), session: session).data == Data("one".utf8))
+            #expect(transport.requests.count == 1)
+        }
+
+        @Test func aVariantIsPartOfTheKey() async throws {
+            let transport = ClosureTransport { _, exchange in exchange.head(200, ["Cache-Control": "max-age=60"]) }
+            for variant in ["one", "two", nil] {
+                let session = try cache.makeSession(
+                    configuration: .ephemeral.patient, through: transport, variant: variant)
+                _ = try await session.data(from: url)
+                _ = try await session.data(from: url)
+                session.invalidateAndCancel()
+            }
+            #expect(transport.requests.count == 3)
+        }
+
+        /// A request that is not cached is sent by the transport, too, and makes stored responses invalid.
+        @Test func aPostGoesThroughTheTransport() async throws {
+            let transport = ClosureTransport { request, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.piece(request.httpMethod ?? "")
+            }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            _ = try await session.data(from: url)
+            let (data, _) = try await session.data(
+                for: URLRequest(url, method: "POST", body: Data("a=1".utf8)))
+            #expect(data == Data("POST".utf8))
+            #expect(transport.requests.last?.httpBody == Data("a=1".utf8))
+            let type = transport.requests.last?.value(forHTTPHeaderField: "Content-Type")
+            #expect(type == "application/x-www-form-urlencoded")
+            #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
+        }
+
+        @Test func anUploadIsSentByFoundation() async throws {
+            let server = try OriginServer { _ in .ok("server") }
+            let transport = ClosureTransport { _, exchange in exchange.head(200) }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let (data, _) = try await session.upload(
+                for: URLRequest(server.url(), method: "POST"), from: Data("body".utf8))
+            #expect(data == Data("server".utf8) && transport.requests.isEmpty)
+        }
+
+        /// What URLSession sends with every request, below what the app or the configuration says.
+        @Test func fieldsOfTheSessionAreAdded() async throws {
+            let transport = ClosureTransport { _, exchange in exchange.head(200, ["Cache-Control": "no-store"]) }
+            let session = try self.session(through: transport) {
+                $0.httpAdditionalHeaders = ["X-Of-Session": "1", "Accept": "text/html"]
+            }
+            defer { session.invalidateAndCancel() }
+            _ = try await session.data(for: URLRequest(url, ["User-Agent": "mine"]))
+            let sent = try #require(transport.requests.first)
+            #expect(sent.value(forHTTPHeaderField: "X-Of-Session") == "1")
+            #expect(sent.value(forHTTPHeaderField: "Accept") == "text/html")
+            #expect(sent.value(forHTTPHeaderField: "User-Agent") == "mine")
+            _ = try await session.data(from: url)
+            let agent = try #require(transport.requests.last?.value(forHTTPHeaderField: "User-Agent"))
+            #expect(agent.hasPrefix(ProcessInfo.processInfo.processName))
+        }
+
+        // MARK: Cookies
+
+        @Test func everyCookieReachesTheStorageAndIsSentAtTheNextHop() async throws {
+            let transport = HeadTransport { request in
+                guard request.url.hasSuffix("/a") else { return DiskURLCache.Head(status: 200) }
+                return DiskURLCache.Head(
+                    status: 302,
+                    fields: [
+                        ("Set-Cookie", "one=1; Expires=Wed, 01 Jan 2070 00:00:00 GMT"), ("Set-Cookie", "two=2; Path=/"),
+                        ("Location", "/b"),
+                    ])
+            }
+            let configuration = URLSessionConfiguration.ephemeral.patient
+            let session = try cache.makeSession(configuration: configuration, through: transport)
+            defer { session.invalidateAndCancel() }
+            _ = try await session.data(from: url)
+            let names = session.configuration.httpCookieStorage?.cookies?.map(\.name).sorted()
+            #expect(names == ["one", "two"])
+            let sent = try #require(transport.requests.last?["Cookie"])
+            #expect(sent.contains("one=1") && sent.contains("two=2"))
+            #expect(transport.requests.count == 2 && transport.requests[0]["Cookie"] == nil)
+        }
+
+        @Test(arguments: [true, false]) func noCookieIsKeptWhereNoneIsWanted(bySession: Bool) async throws {
+            let transport = ClosureTransport { _, exchange in exchange.head(200, ["Set-Cookie": "one=1"]) }
+            let session = try self.session(through: transport) { if bySession { $0.httpCookieAcceptPolicy = .never } }
+            defer { session.invalidateAndCancel() }
+            var request = URLRequest(url: url)
+            request.httpShouldHandleCookies = bySession
+            _ = try await session.data(for: request)
+            #expect(session.configuration.httpCookieStorage?.cookies?.isEmpty != false)
+        }
+
+        // MARK: Redirects
+
+        @Test func theDelegateDecidesAboutARedirect() async throws {
+            final class Refusing: RecordingDelegate, @unchecked Sendable {
+                override func urlSession(
+                    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+                    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+                ) {
+                    change(task) { $0.redirects.append(request) }
+                    completionHandler(nil)
+                }
+            }
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(302, ["Location": "/b"])
+                await exchange.piece("moved")
+            }
+            let delegate = Refusing()
+            let session = try self.session(through: transport, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let record = await delegate.run(session.dataTask(with: url))
+            #expect(record.redirects.map(\.url?.path) == ["/b"])
+            #expect(record.http?.statusCode == 302 && record.data == Data("moved".utf8) && record.error == nil)
+            #expect(transport.requests.count == 1)
+        }
+
+        // MARK: Errors
+
+        private struct Broken: Swift.Error {}
+
+        @Test func everyErrorIsAURLError() async throws {
+            let transport = ClosureTransport { request, _ in
+                throw request.url?.path == "/a" ? Broken() : URLError(.cannotConnectToHost)
+            }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let unknown = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(unknown?.code == .unknown && unknown?.errorUserInfo[NSUnderlyingErrorKey] is Broken)
+            #expect(unknown?.failingURL == url)
+            let other = try #require(URL(string: "/b", relativeTo: url)?.absoluteURL)
+            let known = await #expect(throws: URLError.self) { try await session.data(from: other) }
+            #expect(known?.code == .cannotConnectToHost && known?.failingURL == other)
+        }
+
+        @Test func aGetWithABodyFails() async throws {
+            let transport = ClosureTransport { _, exchange in exchange.head(200) }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let error = await #expect(throws: URLError.self) {
+                try await session.data(for: URLRequest(url, body: Data("body".utf8)))
+            }
+            #expect(error?.code == .dataLengthExceedsMaximum && transport.requests.isEmpty)
+        }
+
+        // MARK: Time
+
+        /// - Parameter part: how much of an answer comes before the server is silent.
+        @Test(arguments: ["nothing", "head", "piece"]) func silenceEndsARequest(after part: String) async throws {
+            let transport = ClosureTransport { _, exchange in
+                if part != "nothing" { exchange.head(200, ["Cache-Control": "max-age=60"]) }
+                if part == "piece" { await exchange.piece("one") }
+                await exchange.untilCancelled()
+            }
+            let session = try self.session(through: transport) { $0.timeoutIntervalForRequest = 0.2 }
+            defer { session.invalidateAndCancel() }
+            let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(error?.code == .timedOut)
+            await eventually("the transport's end") { transport.cancelled == 1 }
+            #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
+        }
+
+        /// A server that says something now and then is not silent; the whole load has a limit of its own.
+        @Test func theWholeLoadHasALimit() async throws {
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200)
+                while !Task.isCancelled {
+                    await exchange.piece("again")
+                    try? await Task.sleep(for: .milliseconds(5))
+                }
+                exchange.noteCancellation()
+            }
+            let session = try self.session(through: transport) { $0.timeoutIntervalForResource = 0.3 }
+            defer { session.invalidateAndCancel() }
+            let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(error?.code == .timedOut)
+            await eventually("the transport's end") { transport.cancelled == 1 }
+        }
+
+        // MARK: Cancellation, backpressure
+
+        @Test func aCancelledTaskCancelsItsRequest() async throws {
+            let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
+            let delegate = RecordingDelegate()
+            let session = try self.session(through: transport, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.dataTask(with: url)
+            task.resume()
+            await eventually("a request") { transport.requests.count == 1 }
+            task.cancel()
+            let record = await delegate.end(of: task)
+            #expect((record.error as? URLError)?.code == .cancelled)
+            await eventually("the transport's end") { transport.cancelled == 1 }
+        }
+
+        /// A task that is suspended takes nothing, so that the transport waits; what waits is not silence.
+        @Test func aSuspendedTaskHoldsTheTransportUp() async throws {
+            let piece = String(repeating: "a", count: 256 << 10)
+            let (pieces, isOver) = (Mutex(0), Flag())
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "no-store"])
+                for _ in 0..<64 {
+                    await exchange.piece(piece)
+                    pieces.withLock { $0 += 1 }
+                }
+                isOver.set()
+            }
+            let delegate = RecordingDelegate()
+            let session = try self.session(through: transport, delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+            defer { session.invalidateAndCancel() }
+            let task = session.dataTask(with: url)
+            task.resume()
+            _ = await delegate.record(of: task) { !$0.responses.isEmpty }
+            task.suspend()
+            // Longer than the timeout of the request.
+            try await Task.sleep(for: .seconds(2.5))
+            #expect(pieces.withLock { $0 } < 64)
+            task.resume()
+            let record = await delegate.end(of: task)
+            #expect(record.error == nil && record.data.count == 64 * 256 << 10)
+        }
+
+        // MARK: Settings
+
+        @Test func aSettingThatATransportCannotFollowIsAnError() throws {
+            final class Own: URLProtocol {}
+            let transport = ClosureTransport { _, _ in }
+            let settings: [(String, (URLSessionConfiguration) -> Void)] = [
+                ("connectionProxyDictionary", { $0.connectionProxyDictionary = ["HTTPEnable": 1] }),
+                ("httpMaximumConnectionsPerHost", { $0.httpMaximumConnectionsPerHost = 1 }),
+                ("allowsCellularAccess", { $0.allowsCellularAccess = false }),
+                ("protocolClasses", { $0.protocolClasses = [Own.self] }),
+            ]
+            for (name, change) in settings {
+                let error = #expect(throws: DiskURLCache.Error.self) { try self.session(through: transport, change) }
+                #expect(error?.code == .settingsWithoutEffect)
+                #expect(error?.description.contains(name) == true)
+            }
+            // What was prepared for a cache before is no setting of the app.
+            let session = try self.session(through: transport) { cache.attach(to: $0) }
+            session.invalidateAndCancel()
+        }
+
+        @Test func aTransportIsReleasedAfterItsSession() async throws {
+            var transport: ClosureTransport? = ClosureTransport { _, exchange in exchange.head(200) }
+            weak let released = transport
+            var kept: URLSession? = try session(through: #require(transport))
+            transport = nil
+            _ = try await kept?.data(from: url)
+            kept?.finishTasksAndInvalidate()
+            kept = nil
+            await eventually("the release of the transport") {
+                let next = try? self.session(through: ClosureTransport { _, _ in })
+                next?.invalidateAndCancel()
+                return released == nil
+            }
+        }
+    }
+
+    /// Answers with heads, whose fields may have one name several times.
+    private final class HeadTransport: DiskURLCache.Transport {
+        private let state = Mutex<[DiskURLCache.Request]>([])
+        private let answer: @Sendable (DiskURLCache.Request) -> DiskURLCache.Head
+
+        init(_ answer: @escaping @Sendable (DiskURLCache.Request) -> DiskURLCache.Head) {
+            self.answer = answer
+        }
+
+        var requests: [DiskURLCache.Request] { state.withLock { $0 } }
+
+        func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+            state.withLock { $0.append(request) }
+            receiver.receive(answer(request))
+        }
+    }
+#endif
