@@ -60,8 +60,8 @@ public final class CachingHTTPClient: Sendable {
         self.followsRedirects = followsRedirects
         self.methodsKeyedByBody = Set(methodsKeyedByBody.map(\.rawValue))
         if case .enabled = configuration.decompression { decodes = true } else { decodes = false }
-        let tracer = configuration.tracing.tracer
-        self.tracer = tracer is NoOpTracer ? nil : tracer
+        configuration.tracing.leaveOutTracerThatDoesNothing()
+        tracer = configuration.tracing.tracer
         identity = TLSIdentity(&configuration)
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
@@ -190,5 +190,12 @@ public final class CachingHTTPClient: Sendable {
             !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil
         guard case .named(let name) = identity else { return coding }
         return "\(coding ?? "decoded") \(name)"
+    }
+}
+
+extension HTTPClient.TracingConfiguration {
+    /// A tracer that does nothing would still be given the parts of each URL.
+    mutating func leaveOutTracerThatDoesNothing() {
+        if tracer is NoOpTracer { tracer = nil }
     }
 }

@@ -5,6 +5,7 @@ import Foundation
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
+import NIOHTTPCompression
 import NIOPosix
 import NIOSSL
 
@@ -41,6 +42,9 @@ extension DiskURLCache {
         var client = client
         client.redirectConfiguration = .disallow
         if case .disabled = client.decompression { client.decompression = .enabled(limit: .none) }
+        // As URLSession, which does not wait until a server that refuses connections accepts them.
+        client.connectionPool.retryConnectionEstablishment = false
+        client.tracing.leaveOutTracerThatDoesNothing()
         let variant: String?
         switch TLSIdentity(&client) {
         case .anonymous: variant = nil
@@ -82,10 +86,10 @@ private final class SessionUpstream: DiskURLCache.Transport {
         var outgoing = HTTPClientRequest(url: request.url)
         outgoing.method = HTTPMethod(rawValue: request.method)
         outgoing.headers = HTTPHeaders(request.fields)
-        outgoing.body = request.body.map { .bytes($0) }
+        outgoing.body = request.body.flatMap { $0.isEmpty ? nil : .bytes($0) }
         var hasHead = false
         do {
-            let response = try await client.execute(outgoing, deadline: .distantFuture)
+            let response = try await execute(outgoing)
             hasHead = true
             receiver.receive(DiskURLCache.Head(status: Int(response.status.code), fields: Array(response.headers)))
             do {
@@ -95,6 +99,17 @@ private final class SessionUpstream: DiskURLCache.Transport {
             }
         } catch {
             throw SessionErrors.urlError(error, hasHead: hasHead)
+        }
+    }
+
+    /// Sends a request without a body that is safe a second time if the connection ended before the answer: it may have
+    /// been one that the server was about to close (RFC 9112 §9.3.1).
+    private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
+        do {
+            return try await client.execute(request, deadline: .distantFuture)
+        } catch  where request.method == .GET || request.method == .HEAD {
+            guard SessionErrors.isEndOfConnection(error) else { throw error }
+            return try await client.execute(request, deadline: .distantFuture)
         }
     }
 }
@@ -109,6 +124,16 @@ private enum SessionErrors {
             userInfo: [NSUnderlyingErrorKey: error, NSLocalizedDescriptionKey: "\(error)"])
     }
 
+    /// Whether the server, or the way to it, ended the connection.
+    static func isEndOfConnection(_ error: any Error) -> Bool {
+        switch error {
+        case let error as HTTPClientError: error == .remoteConnectionClosed
+        case is ChannelError: true
+        case let error as IOError: [ECONNRESET, EPIPE].contains(error.errnoCode)
+        default: false
+        }
+    }
+
     private static func code(of error: any Error, hasHead: Bool) -> URLError.Code {
         switch error {
         case is CancellationError: return .cancelled
@@ -121,7 +146,10 @@ private enum SessionErrors {
             return isLost ? .networkConnectionLost : .cannotConnectToHost
         case is NIOSSLError, is BoringSSLError: return .secureConnectionFailed
         case is NIOSSLExtraError: return .serverCertificateUntrusted
+        case HTTPParserError.invalidEOFState where hasHead: return .networkConnectionLost
         case is HTTPParserError: return .badServerResponse
+        case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
+            return .cannotDecodeRawData
         case is ChannelError: return .networkConnectionLost
         default: return .unknown
         }

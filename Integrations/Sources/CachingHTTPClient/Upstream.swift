@@ -43,6 +43,8 @@ final class Upstream: DiskURLCache.Transport {
     }
 
     func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+        // The client ends the process at such a URL, which may come from a server, in a redirect.
+        guard request.url.hasPossiblePort else { throw HTTPClientError.invalidURL }
         let outgoing = outgoing(request)
         let response = try await ServiceContext.withValue(context) {
             try await client.execute(outgoing, deadline: deadline, logger: logger)
@@ -140,5 +142,18 @@ extension HTTPResponseHead {
     fileprivate init(_ head: DiskURLCache.Head, version: HTTPVersion) {
         self.init(
             version: version, status: HTTPResponseStatus(statusCode: head.status), headers: HTTPHeaders(head.fields))
+    }
+}
+
+extension String {
+    /// Whether the port of this URL, if it has one, is a number below 65,536.
+    var hasPossiblePort: Bool {
+        guard let start = range(of: "://")?.upperBound else { return true }
+        let authority = self[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        let end = host.lastIndex(of: "]") ?? host.startIndex
+        guard let colon = host[end...].firstIndex(of: ":") else { return true }
+        let port = host[host.index(after: colon)...]
+        return port.isEmpty || UInt16(port) != nil
     }
 }

@@ -20,11 +20,12 @@ final class SessionTransport: Sendable {
         _ request: DiskURLCache.Request, by deadline: DispatchTime, inPieces: Bool, token: FetchToken,
         receiver: any FetchReceiver
     ) {
-        guard let url = request.foundationURL, url.host?.isEmpty == false else {
+        // Clients end the process at a port that does not exist.
+        guard let url = request.foundationURL, url.host?.isEmpty == false, (0...65_535).contains(url.port ?? 0) else {
             return receiver.fetchEnded(URLError(.badURL), of: token)
         }
         // As Foundation's own loader does.
-        if request.method == "GET", request.body != nil {
+        if request.method == "GET", request.body?.isEmpty == false {
             return receiver.fetchEnded(URLError(.dataLengthExceedsMaximum), of: token)
         }
         let exchange = SessionExchange(

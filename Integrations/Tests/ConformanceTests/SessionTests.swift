@@ -1,0 +1,104 @@
+import AsyncHTTPClient
+import CachingHTTPClient
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A session over `HTTPClient` with servers that Foundation's own network cannot stand, or answers otherwise.
+@Suite(.timeLimit(.minutes(5))) struct SessionTests {
+    private let cache: DiskURLCache
+    private let session: URLSession
+    private let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory("session")
+        cache = DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
+        session = try cache.makeSession(configuration: .ephemeral, client: HTTPClient.Configuration())
+    }
+
+    private static func raw(_ text: String) -> OriginResponse {
+        var answer = OriginResponse()
+        answer.rawBytes = Data(text.utf8)
+        return answer
+    }
+
+    private func code(_ url: URL) async -> URLError.Code? {
+        await #expect(throws: URLError.self) { try await session.data(from: url) }?.code
+    }
+
+    // MARK: Faults of Foundation on Linux
+
+    /// Foundation on Linux ends the process.
+    @Test func aHeadThatIsCutIsAnError() async throws {
+        let server = try OriginServer { _ in Self.raw("HTTP/1.1 200 OK\r\nContent-Le") }
+        #expect(await code(server.url()) == .badServerResponse)
+    }
+
+    /// Foundation on Linux ends the process.
+    @Test func aTrailerIsNoError() async throws {
+        let server = try OriginServer { _ in
+            Self.raw(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n"
+                    + "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
+        }
+        for _ in 0..<2 {
+            let (data, _) = try await session.data(from: server.url())
+            #expect(String(decoding: data, as: UTF8.self) == "hello")
+        }
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func eachSetCookieReachesTheStorage() async throws {
+        let server = try OriginServer { _ in
+            Self.raw(
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: a=1; Expires=Wed, 01 Jan 2070 00:00:00 GMT\r\n"
+                    + "Set-Cookie: b=\"2, 3\"\r\n\r\n")
+        }
+        _ = try await session.data(from: server.url())
+        let cookies = session.configuration.httpCookieStorage?.cookies ?? []
+        #expect(cookies.map(\.name).sorted() == ["a", "b"])
+        #expect(cookies.first { $0.name == "a" }?.expiresDate != nil)
+    }
+
+    // MARK: Connections
+
+    /// A server may close a connection at the moment at which the next request is on its way.
+    @Test func aConnectionThatWasClosedMeanwhileIsNoError() async throws {
+        let server = try OriginServer { _ in
+            // The server closes the connection after these bytes, and has not said so.
+            Self.raw("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 4\r\n\r\nbody")
+        }
+        for _ in 0..<20 { _ = try await session.data(from: server.url()) }
+    }
+
+    /// Not after ten seconds, in which it might begin to accept connections.
+    @Test func aServerThatRefusesConnectionsIsAnErrorAtOnce() async throws {
+        let server = try OriginServer { _ in .ok("") }
+        let listener = try LoopbackListener()
+        let port = listener.port
+        listener.close()
+        #expect(await code(URL(string: "http://127.0.0.1:\(port)/")!) == .cannotConnectToHost)
+        #expect(await code(URL(string: "http://no-such-host.invalid/")!) == .cannotFindHost)
+        #expect(server.requests.isEmpty)
+    }
+
+    // MARK: Ports
+
+    /// `HTTPClient` ends the process at a port above 65,535.
+    @Test func aPortThatDoesNotExistIsAnError() async throws {
+        let server = try OriginServer { _ in .status(302, "Found", ["Location": "http://127.0.0.1:99999/"]) }
+        #expect(await code(server.url()) == .badURL)
+        let client = CachingHTTPClient(cache: cache)
+        for url in [server.url().absoluteString, "http://127.0.0.1:65536", "http://u:p@[::1]:99999/", "http://h:1x/"] {
+            await #expect(throws: HTTPClientError.invalidURL) {
+                try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(30))
+            }
+        }
+        try await client.shutdown()
+    }
+}
