@@ -1,4 +1,4 @@
-// A URLSession over AsyncHTTPClient (`cache.makeSession(client:)`) beside URLSession without a cache, and beside the bare
+// A URLSession over AsyncHTTPClient (`cache.makeSession(client:)`) beside URLSession without a cache, and beside the
 // client.
 //
 //     swift run -c release --package-path Integrations Benchmark sessions

@@ -80,7 +80,7 @@ extension DiskURLCache {
             throw Error(
                 .settingsWithoutEffect,
                 details: "The session was not made, since its transport cannot follow these settings of the"
-                    + " configuration: \(withoutEffect.joined(separator: ", ")).")
+                    + " configuration: \(withoutEffect.joined(separator: ", ")). Leave them as they are by default.")
         }
         let configuration = prepared(configuration)
         let session = makeSession(configuration, delegate, delegateQueue)
