@@ -8,10 +8,19 @@ func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
     begin(count, work).wait()
 }
 
-/// The same in a test: the few threads that all tests share stay free meanwhile.
-func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
+/// The same in a test: the few threads that all tests share stay free meanwhile. An issue if the threads have not ended
+/// after minutes, since the long forms take some.
+func onThreads(
+    _ count: Int, sourceLocation: SourceLocation = #_sourceLocation, _ work: @escaping @Sendable (Int) -> Void
+) async {
     let group = begin(count, work)
-    await withCheckedContinuation { ended in group.notify(queue: .global()) { ended.resume() } }
+    let running = Mutex(true)
+    group.notify(queue: .global()) { running.withLock { $0 = false } }
+    var patience = Patience(times: 30)
+    while running.withLock({ $0 }) {
+        if patience.isOver() { return Patience.issue("\(count) threads to end", sourceLocation) }
+        guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
+    }
 }
 
 private func begin(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) -> DispatchGroup {

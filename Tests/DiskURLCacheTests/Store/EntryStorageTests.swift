@@ -231,6 +231,21 @@ import Testing
         #expect(cache.cachedResponse(for: held) == nil)
     }
 
+    /// What the app holds is an older version then: it does not answer in place of the newer one.
+    @Test func aTagThatIsAddedToWhatTheAppHoldsIsFoundByARemoval() throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.appending("c"))
+        var request = Responses.request("/held")
+        cache.storeCachedResponse(Responses.cached(request.url!, "held"), for: request)
+        let held = try #require(cache.cachedResponse(for: request))
+        cache.relieveMemoryPressure()
+        request.cacheOptions = .init(tags: ["a"])
+        #expect(cache.cachedResponse(for: request) != nil)
+        cache.removeCachedResponses(tag: "a")
+        #expect(cache.cachedResponse(for: request) == nil)
+        withExtendedLifetime(held) {}
+    }
+
     /// A process that runs for months is told of low memory time and again, and each time with other URLs in memory.
     @Test func whatNobodyHoldsIsForgotten() throws {
         let scratch = try ScratchDirectory()

@@ -22,6 +22,7 @@ struct Patience {
     private var left: Duration
     private var last = ContinuousClock.now
 
+    /// - Parameter factor: for what takes longer than a wait, such as the work of a whole test.
     init(times factor: Int = 1) { left = .seconds(factor * Self.seconds) }
 
     /// To be asked again and again, every tenth of a second or sooner.
