@@ -1,0 +1,1 @@
+../../../../Sources/DiskURLCache/Support/String+Bytes.swift
