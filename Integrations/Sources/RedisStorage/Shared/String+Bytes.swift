@@ -1,1 +1,0 @@
-../../../../Sources/DiskURLCache/Support/String+Bytes.swift
