@@ -30,7 +30,9 @@ extension DiskURLCache.Inspector {
         var otherVariants: [String] = []
         var isEquivalent = false
         // It is not known whether the cache is shared, so both are tried.
-        let candidates = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
+        var names: [String?] = [variant]
+        if variant == nil { names += Self.wellKnownVariants }
+        let candidates = names.flatMap { [($0, false), ($0, true)] }
         for (candidate, isShared) in candidates {
             let decision = decision(request, candidate, isShared: isShared)
             guard let own = decision.key else { continue }

@@ -34,9 +34,10 @@ extension DiskURLCache {
             do throws(Errno) {
                 guard try files.status(at: paths.records).kind == .directory else { throw Errno(ENOENT) }
             } catch {
-                let isHidden = error.code == EACCES || error.code == EPERM
-                throw DiskURLCache.Error(
-                    isHidden ? .notReadable : .notACache, path: directory.path, errno: isHidden ? error.code : 0)
+                guard error.code == EACCES || error.code == EPERM else {
+                    throw DiskURLCache.Error(.notACache, path: directory.path, errno: 0)
+                }
+                throw DiskURLCache.Error(.notReadable, path: directory.path, errno: error.code)
             }
         }
 

@@ -33,7 +33,8 @@ extension RequestDecider {
             }
         }
         if let reason = clientsObjection(freshness, said: said) {
-            return options.isOffline ? .reuse(freshness.isFresh ? nil : .offline) : .ask(reason)
+            guard options.isOffline else { return .ask(reason) }
+            return .reuse(freshness.isFresh ? nil : .offline)
         }
         if freshness.isFresh { return .reuse(nil) }
         return allowance(freshness, facts).map { .reuse($0) } ?? .ask(.stale)

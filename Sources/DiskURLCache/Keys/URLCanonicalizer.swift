@@ -200,7 +200,13 @@ enum URLCanonicalizer {
                 continue
             }
             let decoded = high << 4 | low
-            result += isUnreserved(decoded) ? [decoded] : [.percent] + rest.prefix(2).map { $0 < 97 ? $0 : $0 - 32 }
+            if isUnreserved(decoded) {
+                result.append(decoded)
+            } else {
+                // The digits in upper case.
+                result.append(.percent)
+                for digit in rest.prefix(2) { result.append(digit < UInt8(ascii: "a") ? digit : digit - 32) }
+            }
             rest.removeFirst(2)
         }
         return result

@@ -85,9 +85,9 @@ struct URLPattern: Sendable {
             let colon = host.lastIndex(of: ":") ?? host.endIndex
             host = try asciiLabels(String(host[..<colon])) + host[colon...]
         }
-        for port in [":", scheme == "https" ? ":443" : scheme == "http" ? ":80" : ":"] where host.hasSuffix(port) {
-            host.removeLast(port.count)
-        }
+        if host.hasSuffix(":") { host.removeLast() }
+        let defaultPorts = ["http": ":80", "https": ":443"]
+        if let port = defaultPorts[scheme], host.hasSuffix(port) { host.removeLast(port.count) }
         if host.hasSuffix(".") { host.removeLast() }
         guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else {
             throw Problem(

@@ -4,12 +4,14 @@ import Foundation
 extension FixedWidthInteger where Self: SignedInteger {
     package func subtractingSaturated(_ other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
-        return overflow ? (other > 0 ? .min : .max) : difference
+        guard overflow else { return difference }
+        return other > 0 ? .min : .max
     }
 
     func addingSaturated(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? (other > 0 ? .max : .min) : sum
+        guard overflow else { return sum }
+        return other > 0 ? .max : .min
     }
 }
 

@@ -62,8 +62,9 @@ package struct DiskPaths: Sendable {
 
     static func isName(_ name: String, of kind: Temporary) -> Bool {
         let length = kind.rawValue.utf8.count
-        return name.utf8.count == length + 16 && name.hasPrefix(kind.rawValue)
-            && name.utf8.dropFirst(length).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+        guard name.utf8.count == length + 16, name.hasPrefix(kind.rawValue) else { return false }
+        let digits = Set("0123456789abcdef".utf8)
+        return name.utf8.dropFirst(length).allSatisfy { digits.contains($0) }
     }
 
     /// Calls `body` with the path of a record, without allocating.
