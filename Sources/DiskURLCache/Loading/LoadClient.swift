@@ -17,6 +17,8 @@ enum LoadCall {
     /// The report is nil for a body whose rest cannot be read.
     indirect case finish(LoadReport)
     indirect case fail(Swift.Error, LoadReport?)
+
+    var isHead: Bool { if case .receive = self { true } else { false } }
 }
 
 /// The recipient of a load's calls.

@@ -215,7 +215,7 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     /// Does work that may send a request, which cannot be done on the client's queue.
     private func leaveClientQueue(_ place: Place, _ work: @escaping @Sendable () -> Void) {
-        if place == .client { CacheCore.lookupQueue.async(execute: work) } else { work() }
+        if place == .client, !transport.sendsOnClientQueue { CacheCore.lookupQueue.async(execute: work) } else { work() }
     }
 
     /// The queue for an action that reads or writes files, where an answer has arrived; nil if it may do so there.
@@ -249,9 +249,8 @@ final class LoadDriver: FetchReceiver, Sendable {
             state.withLock { $0.machine.recentFailure = failure }
         }
         let lookup = cache.store.lookup(key)
-        // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
-        // decisions there.
-        if let known = lookup.known, place != .client || !known.isEmpty,
+        // Otherwise the request has to be sent from another queue, so the rest is done there at once.
+        if let known = lookup.known, place != .client || !known.isEmpty || transport.sendsOnClientQueue,
             !known.isEmpty || !cache.store.mayHaveEquivalent(of: key)
         {
             return found(known, at: place)

@@ -30,6 +30,9 @@ package protocol LoadTransport: Sendable {
     /// Whether the receiver is called on a queue that other answers wait for: no file is read or written there.
     var sharesItsQueue: Bool { get }
 
+    /// Whether requests can be sent on the client's queue. Foundation on Linux traps if a task is made there.
+    var sendsOnClientQueue: Bool { get }
+
     /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
     var keyVariant: String? { get }
 }
@@ -41,6 +44,7 @@ extension LoadTransport {
     package var decodesBodies: Bool { false }
     package var keyVariant: String? { nil }
     package var sharesItsQueue: Bool { false }
+    package var sendsOnClientQueue: Bool { true }
 }
 
 /// Receives the answers to the requests that it had sent. Each call names its request: a load may have cancelled that

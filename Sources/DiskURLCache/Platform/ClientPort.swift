@@ -48,8 +48,19 @@ final class ClientPort: LoadClient, @unchecked Sendable {
 
     /// Called from any thread except `queue`.
     func send(_ calls: [LoadCall]) {
-        if !calls.isEmpty { queue.enqueue { self.perform(calls) } }
+        guard !calls.isEmpty else { return }
+        if !hearsParts, calls.allSatisfy(\.isHead) {
+            // Nobody is told of a head before the end, so that no thread is woken for it.
+            self.calls.withLock { queue in
+                for call in calls { queue.append(call) }
+            }
+            return
+        }
+        queue.enqueue { self.perform(calls) }
     }
+
+    /// Whether somebody hears of the head and the pieces before the end. A completion handler does not.
+    private var hearsParts: Bool { acceptsPieces || passesPiece != nil }
 
     /// On `queue`.
     func perform(_ calls: [LoadCall]) {

@@ -96,6 +96,7 @@ extension SessionLink: LoadTransport {
     var decodesBodies: Bool { true }
     // An inner session calls its delegate on one serial queue.
     var sharesItsQueue: Bool { transport == nil }
+    var sendsOnClientQueue: Bool { transport != nil }
     var keyVariant: String? { transport?.transport.keyVariant }
     /// A transport sends requests of every kind, and an inner session those that may be cached.
     var sendsEveryRequest: Bool { transport != nil }
