@@ -113,6 +113,7 @@ let package = Package(
                 "CachingHTTPClient", "LoopbackOrigin",
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ]),
         // One of the processes that a test of RedisStorage starts.

@@ -27,17 +27,29 @@
             #expect(origin.requests.count == 1)
         }
 
+        /// A delegate of a session over the client: what it has not taken yet holds the origin up.
+        @Test func aDelegateOfASessionTakesLittleMemory() async throws {
+            let directory = scratch()
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let origin = try await MarkedBody.origin(length: Self.length)
+            for (place, path) in [("not stored", "/no-store"), ("stored", "/stored"), ("from disk", "/stored")] {
+                let grown = try await grown(origin.url(path), directory, "session")
+                #expect(grown < 32 << 20, "\(place): \(grown >> 20) MB")
+            }
+            #expect(origin.requests.count == 2)
+        }
+
         private func scratch() -> URL {
             FileManager.default.temporaryDirectory.appendingPathComponent("large-body-\(UUID().uuidString)")
         }
 
-        private func grown(_ url: String, _ directory: URL) async throws -> Int {
+        private func grown(_ url: String, _ directory: URL, _ way: String...) async throws -> Int {
             let process = Process()
             let output = Pipe()
             process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
                 .deletingLastPathComponent()
                 .appendingPathComponent("LargeBody")
-            process.arguments = [url, "\(Self.length)", directory.path]
+            process.arguments = [url, "\(Self.length)", directory.path] + way
             process.standardOutput = output
             let status = try await withCheckedThrowingContinuation { continuation in
                 process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
