@@ -21,6 +21,8 @@ actor ConformanceClient {
         case shared
         /// The same one without `sharesCautiously`.
         case sharedFreely
+        /// As `memory`, by a `URLSession` over the client.
+        case session
     }
 
     /// By which the cache and the origin tell the time.
@@ -30,6 +32,7 @@ actor ConformanceClient {
     private let clock: ManualClock
     private let scratch: ScratchDirectory
     private var client: CachingHTTPClient
+    private let session: URLSession?
 
     init(_ mode: Mode) throws {
         let clock = ManualClock()
@@ -38,12 +41,21 @@ actor ConformanceClient {
         now = { clock.now }
         scratch = try ScratchDirectory("conformance")
         client = Self.open(mode, clock, scratch.url)
+        session =
+            mode == .session
+            ? try client.cache.makeSession(configuration: .ephemeral.patient, client: HTTPClient.Configuration()) : nil
     }
 
     /// Loads, and if the step says so waits until a refresh in the background is stored.
     func load(_ request: URLRequest, refreshes: Bool) async throws -> SeenResponse {
         guard let url = request.url else { throw URLError(.badURL) }
         let events = client.cache.events()
+        if let session {
+            let (data, response) = try await session.data(for: request)
+            guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            if refreshes { await events.stored() }
+            return SeenResponse(response, data)
+        }
         let response = try await client.execute(outgoing(request, url), timeout: .minutes(10))
         var fields: [String: String] = [:]
         for (name, value) in response.headers {
@@ -83,6 +95,7 @@ actor ConformanceClient {
     }
 
     func end() async {
+        session?.finishTasksAndInvalidate()
         try? await client.shutdown()
     }
 

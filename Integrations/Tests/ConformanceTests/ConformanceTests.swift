@@ -28,6 +28,22 @@ import Testing
         #expect(sums == "required 140/142, optimal 75/82, check 53/92, extra 14/15")
     }
 
+    /// The same rows by a `URLSession` over the client.
+    @Test(.timeLimit(.minutes(10))) func everyRowButTheseHoldsForASession() async throws {
+        let rows = ConformanceRow.all + ConformanceRow.redirectionCodes
+        let problems = try await Self.play(rows, .session)
+        for (row, words) in problems { print("  \(row.kind) \(row.id): \(words)") }
+        let failing = Set(problems.filter { $0.row.kind != .check }.map(\.row.id))
+        // A session has cache policies, so that it can ask for a reload.
+        #expect(failing == Set(Self.failing.keys).subtracting(["cc-resp-immutable-fresh"]))
+        func sum(_ kind: ConformanceRow.Kind) -> String {
+            let count = rows.filter { $0.kind == kind }.count
+            return "\(count - problems.filter { $0.row.kind == kind }.count)/\(count)"
+        }
+        // As in HTTPConformance.md.
+        #expect("required \(sum(.required)), optimal \(sum(.optimal))" == "required 140/142, optimal 76/82")
+    }
+
     /// As the public suite plays them against proxies and CDNs: a shared cache, and each kind as the suite has it.
     @Test(
         .timeLimit(.minutes(10)),
