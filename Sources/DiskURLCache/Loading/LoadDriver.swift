@@ -215,7 +215,11 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     /// Does work that may send a request, which cannot be done on the client's queue.
     private func leaveClientQueue(_ place: Place, _ work: @escaping @Sendable () -> Void) {
-        if place == .client, !transport.sendsOnClientQueue { CacheCore.lookupQueue.async(execute: work) } else { work() }
+        if place == .client, !transport.sendsOnClientQueue {
+            CacheCore.lookupQueue.async(execute: work)
+        } else {
+            work()
+        }
     }
 
     /// The queue for an action that reads or writes files, where an answer has arrived; nil if it may do so there.
