@@ -198,8 +198,11 @@ extension DiskStore {
         switch update {
         case .notFound: return false
         case .appended: break
-        // A cache that came meanwhile and removed the old record does not know about the new one.
-        case .rewritten: endStore(of: key.name)
+        case .mustRewrite(let rewriting):
+            let isRewritten = records.rewrite(rewriting, usedAt: usedAt, in: self)
+            // A cache that came meanwhile and removed the old record does not know about the new one.
+            endStore(of: key.name)
+            if !isRewritten { return false }
         }
         maintenance.schedule(after: configuration.maintenanceDelay)
         return true
@@ -278,7 +281,7 @@ extension DiskStore {
     package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
         announcing(.removedAll) {
             for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
-                withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
+                records.markStale(row, matching: criteria, at: time, sequence: sequence, in: self)
             }
         }
     }

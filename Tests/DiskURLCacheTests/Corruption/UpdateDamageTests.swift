@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Testing
 
@@ -149,6 +150,92 @@ import Testing
         #expect(store.body(key) == testBody(1))
         store.flush()
         #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    /// Calls `work` on another thread while the record of `key` is written anew, since another process has locked it.
+    /// - Returns: whether the update succeeded, and whether the work was done while the bytes were being written.
+    private func rewrite(
+        _ work: @escaping @Sendable (DiskStore) -> Void
+    ) throws -> (store: DiskStore, isUpdated: Bool, wasDone: Bool) {
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
+        store.store(.test(testBody(2), sequence: 6), for: .test("b"))
+        let path = try #require(fixture.onlyRecord(key))
+        // A cache that is alone asks for no lock.
+        let other = fixture.open()
+        #expect(other.body(key) == testBody(1))
+        defer { other.close() }
+        store.checkNow()
+        let file = try SystemFiles().openFile(path, O_RDONLY)
+        defer { SystemFiles().closeQuietly(file) }
+        #expect(try SystemFiles().lockFile(file))
+        let outcome = Mutex<DispatchTimeoutResult?>(nil)
+        let isFirst = Mutex(true)
+        files.rule = { call in
+            guard call.isRecord, call.operation == .write, isFirst.withLock({ $0 }) else { return nil }
+            isFirst.withLock { $0 = false }
+            let isDone = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async {
+                work(store)
+                isDone.signal()
+            }
+            let result = isDone.wait(timeout: .now() + 10)
+            outcome.withLock { $0 = result }
+            return nil
+        }
+        let isUpdated = update(store, to: 7, from: 5)
+        return (store, isUpdated, outcome.withLock { $0 } == .success)
+    }
+
+    /// The body may be large, and the disk slow.
+    @Test func nothingWaitsForARecordThatIsWrittenAnew() throws {
+        let (store, isUpdated, wasDone) = try rewrite { $0.remove(.test("b")) }
+        #expect(isUpdated && wasDone)
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [7])
+        #expect(store.body(key) == testBody(1) && store.variants(of: .test("b")).isEmpty)
+        store.flush()
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test func aRecordThatIsRemovedWhileItIsWrittenAnewIsNotBroughtBack() throws {
+        let key = key
+        let (store, isUpdated, wasDone) = try rewrite { $0.remove(key) }
+        #expect(!isUpdated && wasDone)
+        #expect(store.variants(of: key).isEmpty && store.body(.test("b")) == testBody(2))
+        #expect(fixture.recordNames().count == 1)
+        store.flush()
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    /// What another thread stored meanwhile is newer.
+    @Test func aRecordThatIsReplacedWhileItIsWrittenAnewStaysReplaced() throws {
+        let key = key
+        let (store, isUpdated, wasDone) = try rewrite {
+            $0.store(.test(testBody(3), sequence: 8, language: "de"), for: key)
+        }
+        #expect(!isUpdated && wasDone)
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [8] && store.body(key) == testBody(3))
+        store.flush()
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test func aMarkThatGetsNoTailIsWrittenWithTheWholeRecord() throws {
+        let store = fixture.open()
+        store.store(.test(testBody(1), sequence: 5, language: "de", tags: ["t"]), for: key)
+        let path = try #require(fixture.onlyRecord(key))
+        let other = fixture.open()
+        #expect(other.body(key) == testBody(1))
+        defer { other.close() }
+        store.checkNow()
+        let file = try SystemFiles().openFile(path, O_RDONLY)
+        defer { SystemFiles().closeQuietly(file) }
+        #expect(try SystemFiles().lockFile(file))
+        store.markStale(matching: EntryCriteria(tag: "t"), at: Date(timeIntervalSince1970: 1_900_000_000)) { _ in 9 }
+        let found = try #require(store.variants(of: key).first)
+        #expect(found.metadata.http?.staleSince == Date(timeIntervalSince1970: 1_900_000_000))
+        #expect(found.metadata.sequence == 9 && found.load()?.body == testBody(1))
+        #expect(try #require(fixture.onlyRecord(key)) != path)
     }
 
     @Test func whatCannotBeKeptTakesTheOldRecordAlong() throws {

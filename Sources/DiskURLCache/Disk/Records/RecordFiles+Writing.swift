@@ -37,10 +37,13 @@ extension RecordFiles {
     /// `DiskStore.io` is held.
     /// - Parameters:
     ///   - body: the file that has the body already, if there is one.
+    ///   - rewritten: the record that this one is, with other metadata: only if it is still there.
     ///   - disk: whose records these are.
-    /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
+    /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept, or if the
+    ///   record to rewrite was removed or changed.
     func store(
-        _ record: inout PreparedRecord, of body: IncomingBody?, usedAt: UInt64, in disk: DiskStore
+        _ record: inout PreparedRecord, of body: IncomingBody?, insteadOf rewritten: RecordFooter? = nil,
+        usedAt: UInt64, in disk: DiskStore
     ) throws(Errno) -> Bool {
         var taken: UInt8 = 0
         var mayMakeFolder = true
@@ -64,7 +67,16 @@ extension RecordFiles {
                     Result { () throws(Errno) -> Bool in
                         // The folder was cleared meanwhile, and the slot's file with it.
                         guard io.directory.identity?.folder == folder else { throw Errno(EEXIST) }
-                        return try publish(written, in: slot, status, of: body, usedAt: usedAt, &io.events)
+                        if let rewritten, footer(of: rewritten.name) != rewritten {
+                            _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
+                            return false
+                        }
+                        let isKept = try publish(written, in: slot, status, of: body, usedAt: usedAt, &io.events)
+                        // If the new metadata make it a different variant, it did not replace the old record.
+                        if let rewritten, self.status(of: rewritten.name) != nil {
+                            unlink(rewritten.name, &io.events)
+                        }
+                        return isKept
                     }
                 }.get()
             } catch {
@@ -148,18 +160,19 @@ extension RecordFiles {
         return true
     }
 
-    /// All three steps under the lock, for a record that is rewritten since no tail can be appended to it.
-    func put(_ record: inout PreparedRecord, usedAt: UInt64, _ events: inout [DiskEvent]) throws(Errno) -> Bool {
-        var taken: UInt8 = 0
-        while true {
-            let slot = try reserve(record, not: &taken, &events)
-            record.footer.name = slot.name
-            do throws(Errno) {
-                let status = try writer.fill(slot, with: &record)
-                return try publish(record, in: slot, status, of: nil, usedAt: usedAt, &events)
-            } catch {
-                guard giveBack(slot, after: error, taken: &taken) else { throw error }
-            }
+    /// Writes the whole record again, into a different slot. Not to be called while `DiskStore.io` is held.
+    /// - Returns: false if that failed, or if the record was removed or changed meanwhile: it is not brought back.
+    func rewrite(_ rewriting: Rewriting, usedAt: UInt64, in disk: DiskStore) -> Bool {
+        guard case .record(let old) = reader.read(rewriting.old.name, .whole, limit: catalog.capacity),
+            old.footer == rewriting.old, let body = old.body,
+            var record = PreparedRecord(
+                StoredEntry(metadata: rewriting.metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
+        else { return false }
+        do throws(Errno) {
+            return try store(&record, of: nil, insteadOf: old.footer, usedAt: usedAt, in: disk)
+        } catch {
+            disk.tell([.notUpdated(key: old.footer.name.key, .diskFailed(errno: error.code))])
+            return false
         }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The files of records and their rows in the index, which change together. All methods but the one that fills a slot
-/// are called while `DiskStore.io` is held.
+/// The files of records and their rows in the index, which change together. All methods are called while `DiskStore.io`
+/// is held, but for those that say otherwise.
 struct RecordFiles: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
@@ -34,10 +34,15 @@ struct RecordFiles: Sendable {
 
     enum Update {
         case appended
-        /// The record was written as a whole into a different slot.
-        case rewritten
+        case mustRewrite(Rewriting)
         /// The record is gone, or was replaced.
         case notFound
+    }
+
+    /// A record that has to be written again as a whole, with other metadata, since it gets no further tail.
+    struct Rewriting {
+        let old: RecordFooter
+        let metadata: EntryMetadata
     }
 
     /// Appends a new tail to the record with this sequence number. Its body stays unchanged.
@@ -56,7 +61,10 @@ struct RecordFiles: Sendable {
                     return .appended
                 case .notFound: break
                 case .mustRewrite:
-                    if try rewrite(row.name, metadata, key, sequence, usedAt, &events) { return .rewritten }
+                    // Another process may hold the record's lock, so it was not read yet.
+                    if let old = footer(of: row.name), old.digest == key.digest, old.sequence == sequence {
+                        return .mustRewrite(Rewriting(old: old, metadata: metadata))
+                    }
                 case .notRepresentable:
                     // The old tail is out of date, and the new one cannot be written, so the record is removed.
                     removeForGood(row.name, &events)
@@ -68,22 +76,6 @@ struct RecordFiles: Sendable {
             }
         }
         return .notFound
-    }
-
-    /// Writes the whole record again, into a different slot.
-    private func rewrite(
-        _ name: RecordName, _ metadata: EntryMetadata, _ key: DiskKey, _ sequence: UInt64, _ usedAt: UInt64,
-        _ events: inout [DiskEvent]
-    ) throws(Errno) -> Bool {
-        guard case .record(let old) = reader.read(name, .whole, limit: catalog.capacity),
-            old.footer.digest == key.digest, old.footer.sequence == sequence, let body = old.body,
-            var record = PreparedRecord(
-                StoredEntry(metadata: metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
-        else { return false }
-        _ = try put(&record, usedAt: usedAt, &events)
-        // The new tail makes it a different variant, so that it did not replace the old record.
-        if name != record.footer.name, status(of: name) != nil { unlink(name, &events) }
-        return true
     }
 
     // MARK: Removing
