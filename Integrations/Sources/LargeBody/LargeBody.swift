@@ -3,9 +3,9 @@
 //
 //     swift run -c release --package-path Integrations LargeBody [megabytes]
 //
-// A new process measures each row, also for the tests: LargeBody URL LENGTH DIRECTORY [session]. If DIRECTORY is "none",
-// there is no cache. With "session" the load is that of a delegate of a URLSession over AsyncHTTPClient. The process
-// prints by how many bytes its memory grew at most.
+// A new process measures each row, also for the tests: LargeBody URL LENGTH DIRECTORY [session]. If DIRECTORY is
+// "none", there is no cache. With "session" the load is that of a delegate of a URLSession over AsyncHTTPClient. The
+// process prints by how many bytes its memory grew at most.
 
 import AsyncHTTPClient
 import CachingHTTPClient
