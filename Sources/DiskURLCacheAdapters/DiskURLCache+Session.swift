@@ -16,8 +16,9 @@ extension DiskURLCache {
     /// Every data task is sent by the transport, also one that is not cached, such as a `POST`. Foundation itself sends
     /// uploads, downloads, bodies that are streams, WebSockets, and a request that is repeated with credentials.
     /// Proxies, connections and trust are matters of the client: its settings decide, not the delegate of the session.
+    /// They do not hold for what Foundation sends.
     ///
-    /// The transport is kept as long as the session, and until the next session is made this way. On Apple platforms
+    /// The transport and the cache are kept as long as the session, and until the next session is made after its end. On Apple platforms
     /// this is experimental: see `makeSession(configuration:delegate:delegateQueue:)`.
     /// - Parameters:
     ///   - configuration: is copied.

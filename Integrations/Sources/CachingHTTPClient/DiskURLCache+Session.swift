@@ -23,7 +23,8 @@ extension DiskURLCache {
     ///
     /// What the session does by itself, and what Foundation still sends: see
     /// `makeSession(configuration:delegate:delegateQueue:through:variant:)`. The client belongs to the session and is
-    /// shut down after it.
+    /// shut down when the next session is
+    /// made after its end.
     /// - Parameters:
     ///   - configuration: of the session; copied.
     ///   - delegate: as of any session.
@@ -31,7 +32,7 @@ extension DiskURLCache {
     ///   - client: proxies, trust, connections, time for connecting. The client follows no redirects, since the session
     ///     does. It decodes bodies, as `URLSession` does, whatever these settings say; their limit for decoded bodies
     ///     applies.
-    ///   - eventLoopGroup: as of `HTTPClient`.
+    ///   - eventLoopGroup: as of `HTTPClient`. It must live as long as the process, since the client does without your word.
     /// - Throws: `DiskURLCache.Error` with the code `settingsWithoutEffect` if the configuration of the session has
     ///   settings for Foundation's network, such as a proxy; ``UnknownTLSIdentity``.
     public func makeSession(
@@ -86,6 +87,11 @@ private final class SessionUpstream: DiskURLCache.Transport {
         var outgoing = HTTPClientRequest(url: request.url)
         outgoing.method = HTTPMethod(rawValue: request.method)
         outgoing.headers = HTTPHeaders(request.fields)
+        // The client decodes these two. A body in any other coding would be stored as if it were decoded.
+        let codings = outgoing.headers[canonicalForm: "Accept-Encoding"].map { $0.lowercased() }
+        if codings.contains(where: { !["gzip", "deflate", "identity"].contains($0) }) {
+            outgoing.headers.remove(name: "Accept-Encoding")
+        }
         outgoing.body = request.body.flatMap { $0.isEmpty ? nil : .bytes($0) }
         var hasHead = false
         do {
@@ -94,7 +100,7 @@ private final class SessionUpstream: DiskURLCache.Transport {
             receiver.receive(DiskURLCache.Head(status: Int(response.status.code), fields: Array(response.headers)))
             do {
                 for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-            } catch  where request.method == "HEAD" || [204, 304].contains(response.status.code) {
+            } catch  where response.hasNoContent(to: request.method) {
                 // See `Upstream`.
             }
         } catch {

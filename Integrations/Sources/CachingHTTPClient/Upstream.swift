@@ -55,7 +55,7 @@ final class Upstream: DiskURLCache.Transport {
             // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
             // was slower.
             for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-        } catch  where request.method == "HEAD" || [204, 304].contains(response.status.code) {
+        } catch  where response.hasNoContent(to: request.method) {
             // An answer without a body is complete with its head. If it names a coding, the client's decompression
             // reports an error, since it finds nothing to decode.
         }
@@ -155,5 +155,12 @@ extension String {
         guard let colon = host[end...].firstIndex(of: ":") else { return true }
         let port = host[host.index(after: colon)...]
         return port.isEmpty || UInt16(port) != nil
+    }
+}
+
+extension HTTPClientResponse {
+    /// Whether an answer to this method is complete with its head.
+    func hasNoContent(to method: String) -> Bool {
+        method == "HEAD" || status == .noContent || status == .notModified || headers["Content-Length"] == ["0"]
     }
 }

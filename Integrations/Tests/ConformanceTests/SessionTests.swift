@@ -87,6 +87,38 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
+    // MARK: Codings
+
+    /// A body in a coding that the client does not decode would be stored as if it were decoded.
+    @Test func theClientAsksForNoCodingThatItDoesNotDecode() async throws {
+        let server = try OriginServer { .ok($0.fields["Accept-Encoding"] ?? "none", ["Cache-Control": "no-store"]) }
+        for asked in ["br", "gzip, br;q=0.5", "zstd"] {
+            var request = URLRequest(url: server.url())
+            request.setValue(asked, forHTTPHeaderField: "Accept-Encoding")
+            let (data, _) = try await session.data(for: request)
+            #expect(!String(decoding: data, as: UTF8.self).contains(asked))
+        }
+        var request = URLRequest(url: server.url())
+        request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        #expect(String(decoding: try await session.data(for: request).0, as: UTF8.self) == "identity")
+    }
+
+    /// The client's decompression finds nothing to decode.
+    @Test func anEmptyBodyMayHaveACoding() async throws {
+        let server = try OriginServer { request in
+            request.path == "/"
+                ? .status(302, "Found", ["Location": "/b", "Content-Encoding": "gzip", "Content-Length": "0"])
+                : .ok("", ["Content-Encoding": "gzip", "Content-Length": "0"])
+        }
+        let (data, response) = try await session.data(from: server.url())
+        #expect(data.isEmpty && (response as? HTTPURLResponse)?.statusCode == 200)
+        let client = CachingHTTPClient(cache: cache)
+        let answer = try await client.execute(
+            HTTPClientRequest(url: server.url("/b").absoluteString), timeout: .seconds(60))
+        #expect(try await answer.body.collect(upTo: 10).readableBytes == 0)
+        try await client.shutdown()
+    }
+
     // MARK: Ports
 
     /// `HTTPClient` ends the process at a port above 65,535.

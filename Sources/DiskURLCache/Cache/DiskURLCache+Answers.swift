@@ -116,12 +116,13 @@ extension DiskURLCache {
     ) -> AsyncThrowingStream<Answer, any Swift.Error> {
         // Foundation on Linux traps when a request without a URL is changed.
         let hasURL = request.url != nil
-        let request = hasURL ? session.map { SessionLink(session: $0).effectiveRequest(request) } ?? request : request
+        let link = session.map { SessionLink(session: $0) }
+        let request = hasURL ? link?.effectiveRequest(request) ?? request : request
         return AsyncThrowingStream { continuation in
             let task = Task {
                 do {
                     try request.requireURL()
-                    let hop = core.resolve(Request(request))
+                    let hop = core.resolve(Request(request), variant: link?.keyVariant)
                     let policy = hop.request.policy
                     let directives = hop.facts.directives
                     let wantsOrigin =
@@ -134,7 +135,7 @@ extension DiskURLCache {
                     var hasStored = false
                     if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
-                        let isEnough = await perform { $0.isAnsweredByStore(hop) }
+                        let isEnough = await perform { $0.isAnsweredByStore(hop, variant: link?.keyVariant) }
                         guard alwaysRefreshing || !isEnough else { return continuation.finish() }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                         hasStored = true
@@ -155,7 +156,7 @@ extension DiskURLCache {
     /// Whether a load would answer the request from the store and ask the origin for nothing: the stored response is
     /// fresh, or as stale as the request accepts (`max-stale`), and so is each one that a stored redirect leads to.
     /// Reads the disk on the caller's thread.
-    private func isAnsweredByStore(_ first: ResolvedRequest) -> Bool {
+    private func isAnsweredByStore(_ first: ResolvedRequest, variant: String?) -> Bool {
         var hop = first
         for _ in 0...Request.redirectLimit {
             guard let key = hop.key else { return false }
@@ -171,7 +172,7 @@ extension DiskURLCache {
             guard reuse.presentation.keepsStatus,
                 let next = hop.request.following(status: response.status, fields: response.fields)
             else { return true }
-            hop = core.resolve(next)
+            hop = core.resolve(next, variant: variant)
         }
         return false
     }

@@ -48,6 +48,7 @@ extension DiskURLCache {
 
     /// A copy of a configuration, for a session of this cache.
     private func prepared(_ configuration: URLSessionConfiguration) -> URLSessionConfiguration {
+        NetworkSessions.shared.releaseAbandoned()
         let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         attach(to: configuration)
         return configuration

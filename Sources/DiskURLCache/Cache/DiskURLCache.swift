@@ -143,7 +143,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             return completionHandler(nil)
         }
         if isLoading { return completionHandler(link.known) }
-        guard let request = dataTask.currentRequest else { return completionHandler(nil) }
+        // What the transport of a session stores apart is found by its loads only.
+        guard let request = dataTask.currentRequest, link.keyVariant == nil else { return completionHandler(nil) }
         find(link.effectiveRequest(request), completionHandler)
     }
 
@@ -166,7 +167,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
             let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode
-            guard core.isBySystem else { return core.store(cachedResponse, for: request) }
+            guard core.isBySystem else {
+                return core.store(cachedResponse, for: request, variant: SessionLink(dataTask)?.keyVariant)
+            }
             if SystemContract.concernsPart(request, status: status) {
                 core.emitNotStored(request, .partialContent)
             } else {
@@ -182,6 +185,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Removes the stored responses for a task's request.
     public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = request(of: dataTask, answeredBy: dataTask.currentRequest?.url) else { return }
+        if !core.isBySystem, let variant = SessionLink(dataTask)?.keyVariant {
+            return core.remove(request, variant: variant)
+        }
         removeCachedResponse(for: request)
     }
 

@@ -47,8 +47,9 @@ extension CacheCore {
         return store.contains(key) || (!isBySystem && store.equivalent(of: key) != nil)
     }
 
-    func remove(_ request: URLRequest) {
-        guard let key = key(for: request) else { return }
+    func remove(_ request: URLRequest, variant: String? = nil) {
+        let found = variant == nil ? key(for: request) : resolve(DiskURLCache.Request(request), variant: variant).key
+        guard let key = found else { return }
         store.remove(key)
         store.removeVariations(of: key.uri)
     }

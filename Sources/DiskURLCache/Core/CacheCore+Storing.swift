@@ -156,8 +156,10 @@ extension CacheCore {
 
     /// Stores a response that the app, or the system's loader, gives for a request. An event says why it is not stored.
     /// - Parameter isByLoader: the system's loader stores it.
-    func store(_ cached: CachedURLResponse, for request: URLRequest, isByLoader: Bool = false) {
-        let hop = resolve(DiskURLCache.Request(request))
+    func store(
+        _ cached: CachedURLResponse, for request: URLRequest, variant: String? = nil, isByLoader: Bool = false
+    ) {
+        let hop = resolve(DiskURLCache.Request(request), variant: variant)
         if let reason = storeAppResponse(cached, for: hop, isByLoader: isByLoader) { emitNotStored(request, reason) }
     }
 

@@ -170,7 +170,11 @@ final class LoadDriver: FetchReceiver, Sendable {
                 start(at: place)
             case .readBody(let variant): read(variant, at: place)
             case .fetch(let fields, let collapsible):
-                leaveClientQueue(place) { self.fetch(fields, collapsible: collapsible) }
+                if place == .client, transport.sendsOnClientQueue {
+                    fetch(fields, collapsible: collapsible)
+                } else {
+                    leaveClientQueue(place) { self.fetch(fields, collapsible: collapsible) }
+                }
             case .cancelFetch:
                 state.withLock { state in
                     defer { state.fetch = nil }
@@ -213,9 +217,9 @@ final class LoadDriver: FetchReceiver, Sendable {
         if place == .client { client?.perform(calls) } else { client?.send(calls) }
     }
 
-    /// Does work that may send a request, which cannot be done on the client's queue.
+    /// Does work that is too long for the client's queue, or sends a request by a session, which cannot be done there.
     private func leaveClientQueue(_ place: Place, _ work: @escaping @Sendable () -> Void) {
-        if place == .client, !transport.sendsOnClientQueue {
+        if place == .client {
             CacheCore.lookupQueue.async(execute: work)
         } else {
             work()

@@ -26,13 +26,17 @@ final class NetworkSessions: Sendable {
     private let transports = Mutex<[ObjectIdentifier: Replacement]>([:])
 
     /// From now on a transport sends the requests of a session. Called before the session has a task. The transport is
-    /// released with the first call after the end of the session.
+    /// kept until `releaseAbandoned` is called after the end of the session.
     func use(_ transport: SessionTransport, for outer: URLSession) {
+        transports.withLock { $0[ObjectIdentifier(outer)] = Replacement(outer: outer, transport: transport) }
+    }
+
+    /// Releases the transports of sessions that were released. Called whenever a session is made.
+    func releaseAbandoned() {
         // Released outside of the lock: a transport may be a client that closes its connections.
         let abandoned = transports.withLock { transports in
             let abandoned = transports.filter { $0.value.outer == nil }
             for key in abandoned.keys { transports[key] = nil }
-            transports[ObjectIdentifier(outer)] = Replacement(outer: outer, transport: transport)
             return abandoned
         }
         _ = abandoned
@@ -83,6 +87,7 @@ final class NetworkSessions: Sendable {
             return (inner, abandoned.values.map(\.session))
         }
         for session in abandoned { session.finishTasksAndInvalidate() }
+        if !abandoned.isEmpty { releaseAbandoned() }
         return inner
     }
 

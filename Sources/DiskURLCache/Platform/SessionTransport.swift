@@ -24,6 +24,8 @@ final class SessionTransport: Sendable {
         guard let url = request.foundationURL, url.host?.isEmpty == false, (0...65_535).contains(url.port ?? 0) else {
             return receiver.fetchEnded(URLError(.badURL), of: token)
         }
+        // The delegate of a redirect may have given the request one, which a transport has no way to read.
+        if request.hasBodyStream { return receiver.fetchEnded(URLError(.requestBodyStreamExhausted), of: token) }
         // As Foundation's own loader does.
         if request.method == "GET", request.body?.isEmpty == false {
             return receiver.fetchEnded(URLError(.dataLengthExceedsMaximum), of: token)
@@ -41,8 +43,8 @@ final class SessionTransport: Sendable {
         request.timeout == 60 ? configuration.timeoutIntervalForRequest : request.timeout
     }
 
-    /// The request with the fields that `URLSession` adds to those of the app. They are the same for all requests of a
-    /// process, so they are no part of a key. What `Accept-Encoding` says is up to the transport, which decodes.
+    /// The request with the fields that `URLSession` adds to those of the app. They are no part of a key, as those that
+    /// Foundation adds. What `Accept-Encoding` says is up to the transport, which decodes.
     private func completed(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
         var fields = request.headerFields
         var hasChanged = false
@@ -128,6 +130,8 @@ private final class SessionExchange: FetchReceiver {
         /// When the server last gave a sign, or the request was sent.
         var lastSign = DispatchTime.now()
         var timer: Timeouts.ID?
+        /// The transport is inside a call to the receiver: the server has given a sign, and the end waits.
+        var isReceiving = false
         var hasEnded = false
     }
 
@@ -156,14 +160,15 @@ private final class SessionExchange: FetchReceiver {
     func fetchUsedCredentials(_ token: FetchToken) { receiver.fetchUsedCredentials(token) }
 
     func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
-        guard noteSign() else { return }
-        // Before the head is passed on, since a redirect sends the cookies that came with it.
-        if head.status >= 200 { keepCookies(head) }
-        receiver.fetchReceived(head, of: token)
+        receive {
+            // Before the head is passed on, since a redirect sends the cookies that came with it.
+            if head.status >= 200 { keepCookies(head) }
+            receiver.fetchReceived(head, of: token)
+        }
     }
 
     func fetchReceived(_ data: Data, of token: FetchToken) {
-        if noteSign() { receiver.fetchReceived(data, of: token) }
+        receive { receiver.fetchReceived(data, of: token) }
     }
 
     func fetchEnded(_ error: (any Error)?, of token: FetchToken) {
@@ -203,11 +208,18 @@ private final class SessionExchange: FetchReceiver {
     /// Begins to look at the time.
     func watch() { lookAgain(at: min(DispatchTime.now() + timeout, deadline)) }
 
-    /// False after the end.
-    private func noteSign() -> Bool {
+    /// Passes a call on, unless this has ended. The receiver gets one call at a time, so the time is not up meanwhile.
+    private func receive(_ call: () -> Void) {
+        let isWanted = state.withLock { state in
+            guard !state.hasEnded else { return false }
+            state.isReceiving = true
+            return true
+        }
+        guard isWanted else { return }
+        call()
         state.withLock { state in
-            if !state.hasEnded { state.lastSign = .now() }
-            return !state.hasEnded
+            state.isReceiving = false
+            state.lastSign = .now()
         }
     }
 
@@ -240,10 +252,24 @@ private final class SessionExchange: FetchReceiver {
     private func look() {
         let now = DispatchTime.now()
         // While the transfer is paused, the server is not expected to say anything.
-        let quietSince = token.isPaused ? now : max(state.withLock { $0.lastSign }, token.resumedAt)
-        let limit = min(quietSince + timeout, deadline)
-        guard now >= limit else { return lookAgain(at: limit) }
-        guard end() else { return }
+        let isPaused = token.isPaused
+        let resumedAt = token.resumedAt
+        // When to look again; nil after the end.
+        var next: DispatchTime?
+        let isTime = state.withLock { state -> Bool in
+            if state.hasEnded { return false }
+            let quietSince = isPaused || state.isReceiving ? now : max(state.lastSign, resumedAt)
+            var limit = min(quietSince + timeout, deadline)
+            // The time of the whole load may be over within a call: the end comes soon after it.
+            if state.isReceiving { limit = max(limit, now + 0.01) }
+            next = limit
+            state.hasEnded = now >= limit
+            return state.hasEnded
+        }
+        guard isTime else {
+            if let next { lookAgain(at: next) }
+            return
+        }
         token.cancel()
         receiver.fetchEnded(urlError(URLError(.timedOut)), of: token)
     }

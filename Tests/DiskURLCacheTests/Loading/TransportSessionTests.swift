@@ -285,6 +285,100 @@ import Testing
             #expect(record.error == nil && record.data.count == 64 * 256 << 10)
         }
 
+        /// A transport may load by a session of Foundation: cancelling its task there must not be done on the queue that
+        /// all sessions share.
+        @Test func aTransportOverASessionOfFoundationCanBeCancelled() async throws {
+            let gate = Gate()
+            let server = try OriginServer.held(by: gate, "late")
+            let inner = URLSession(configuration: .ephemeral.patient)
+            let transport = ClosureTransport { request, exchange in
+                var request = request
+                request.url = server.url()
+                let (data, response) = try await inner.data(for: request)
+                if let head = response as? HTTPURLResponse { exchange.receiver.receive(head) }
+                await exchange.receiver.receive(data)
+            }
+            let delegate = RecordingDelegate()
+            let session = try session(through: transport, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.dataTask(with: url)
+            task.resume()
+            await eventually("a request") { server.requests.count == 1 }
+            task.cancel()
+            #expect((await delegate.end(of: task).error as? URLError)?.code == .cancelled)
+            gate.open()
+            inner.invalidateAndCancel()
+        }
+
+        /// The time may be up while the transport is inside a call: the receiver gets one call at a time.
+        @Test func theTimeIsNotUpWithinACall() async throws {
+            final class SlowReceiver: FetchReceiver {
+                let state = Mutex((isInside: false, wasTwice: false, hasEnded: false))
+
+                func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
+                    state.withLock { $0.isInside = true }
+                    Thread.sleep(forTimeInterval: 0.3)
+                    state.withLock { $0.isInside = false }
+                }
+                func fetchReceived(_ data: Data, of token: FetchToken) {}
+                func fetchEnded(_ error: (any Error)?, of token: FetchToken) {
+                    state.withLock {
+                        $0.wasTwice = $0.isInside
+                        $0.hasEnded = true
+                    }
+                }
+            }
+            // A transport keeps its receiver until the end.
+            let exchanges = Exchanges()
+            let network = exchanges.network()
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.timeoutIntervalForRequest = 0.05
+            let (receiver, token) = (SlowReceiver(), FetchToken())
+            SessionTransport(network, configuration).send(
+                DiskURLCache.Request(URLRequest(url: url)), by: .now() + 0.1, inPieces: true, token: token,
+                receiver: receiver)
+            let exchange = await exchanges.next(1)
+            DispatchQueue.global().async { exchange.head(200) }
+            await eventually("the end") { receiver.state.withLock { $0.hasEnded } }
+            #expect(!receiver.state.withLock { $0.wasTwice })
+            #expect(network.cancelled == 1)
+        }
+
+        // MARK: Variants
+
+        /// What belongs to a different variant says nothing about the answers of a session.
+        @Test func storedAnswersAreThoseOfTheSessionsVariant() async throws {
+            let transport = ClosureTransport { request, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.piece("of the session")
+            }
+            let plain = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.piece("of all")
+            }
+            let session = try cache.makeSession(configuration: .ephemeral.patient, through: transport, variant: "one")
+            defer { session.invalidateAndCancel() }
+            _ = try await session.data(from: url)
+            for _ in 0..<2 {
+                var texts: [String] = []
+                for try await answer in cache.answers(for: URLRequest(url: url), session: session) {
+                    texts.append(String(decoding: answer.data, as: UTF8.self))
+                }
+                #expect(texts == ["of the session"])
+                _ = try await cache.load(URLRequest(url: url), through: plain).pieces()
+            }
+            #expect(transport.requests.count == 1 && plain.requests.count == 1)
+            let task = session.dataTask(with: url)
+            let found = await withCheckedContinuation { continuation in
+                cache.getCachedResponse(for: task) { continuation.resume(returning: $0 != nil) }
+            }
+            #expect(!found)
+            cache.removeCachedResponse(for: task)
+            task.cancel()
+            _ = try await session.data(from: url)
+            #expect(transport.requests.count == 2 && cache.cachedResponse(for: URLRequest(url: url)) != nil)
+        }
+
         // MARK: Settings
 
         @Test func aSettingThatATransportCannotFollowIsAnError() throws {
