@@ -18,8 +18,8 @@ extension DiskURLCache {
     /// Proxies, connections and trust are matters of the client: its settings decide, not the delegate of the session.
     /// They do not hold for what Foundation sends.
     ///
-    /// The transport and the cache are kept as long as the session, and until the next session is made after its end. On Apple platforms
-    /// this is experimental: see `makeSession(configuration:delegate:delegateQueue:)`.
+    /// The transport and the cache are kept as long as the session, and until the next session is made after its end.
+    /// On Apple platforms this is experimental: see `makeSession(configuration:delegate:delegateQueue:)`.
     /// - Parameters:
     ///   - configuration: is copied.
     ///   - delegate: as of any session.

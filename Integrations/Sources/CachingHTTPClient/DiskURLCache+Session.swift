@@ -32,7 +32,8 @@ extension DiskURLCache {
     ///   - client: proxies, trust, connections, time for connecting. The client follows no redirects, since the session
     ///     does. It decodes bodies, as `URLSession` does, whatever these settings say; their limit for decoded bodies
     ///     applies.
-    ///   - eventLoopGroup: as of `HTTPClient`. It must live as long as the process, since the client does without your word.
+    ///   - eventLoopGroup: as of `HTTPClient`. It must live as long as the process, since
+    ///     nothing says when the client is shut down.
     /// - Throws: `DiskURLCache.Error` with the code `settingsWithoutEffect` if the configuration of the session has
     ///   settings for Foundation's network, such as a proxy; ``UnknownTLSIdentity``.
     public func makeSession(

@@ -170,10 +170,8 @@ final class LoadDriver: FetchReceiver, Sendable {
                 start(at: place)
             case .readBody(let variant): read(variant, at: place)
             case .fetch(let fields, let collapsible):
-                if place == .client, transport.sendsOnClientQueue {
-                    fetch(fields, collapsible: collapsible)
-                } else {
-                    leaveClientQueue(place) { self.fetch(fields, collapsible: collapsible) }
+                leaveClientQueue(place, unless: transport.sendsOnClientQueue) {
+                    self.fetch(fields, collapsible: collapsible)
                 }
             case .cancelFetch:
                 state.withLock { state in
@@ -218,12 +216,11 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     /// Does work that is too long for the client's queue, or sends a request by a session, which cannot be done there.
-    private func leaveClientQueue(_ place: Place, _ work: @escaping @Sendable () -> Void) {
-        if place == .client {
-            CacheCore.lookupQueue.async(execute: work)
-        } else {
-            work()
-        }
+    private func leaveClientQueue(
+        _ place: Place, unless mayStay: Bool = false, _ work: @escaping @Sendable () -> Void
+    ) {
+        guard place == .client, !mayStay else { return work() }
+        CacheCore.lookupQueue.async(execute: work)
     }
 
     /// The queue for an action that reads or writes files, where an answer has arrived; nil if it may do so there.

@@ -285,8 +285,8 @@ import Testing
             #expect(record.error == nil && record.data.count == 64 * 256 << 10)
         }
 
-        /// A transport may load by a session of Foundation: cancelling its task there must not be done on the queue that
-        /// all sessions share.
+        /// A transport may load by a session of Foundation: its task must not be cancelled on the queue that all
+        /// sessions share.
         @Test func aTransportOverASessionOfFoundationCanBeCancelled() async throws {
             let gate = Gate()
             let server = try OriginServer.held(by: gate, "late")
