@@ -22,8 +22,8 @@ extension DiskURLCache {
         ///   like any other.
         /// - The Swift task is cancelled when no load needs the answer any more.
         /// - If the head has not arrived after `request.timeoutInterval` seconds, redirects included, the task is
-        ///   cancelled. In a session of `makeSession(configuration:delegate:delegateQueue:through:variant:)` the timeouts
-        ///   of the session say when.
+        ///   cancelled. In a session of `makeSession(configuration:delegate:delegateQueue:through:variant:)` its
+        ///   timeouts say when.
         /// - There may be several calls at a time, one for each request. Some are refreshes in the background, for
         ///   which no reader waits; they are cancelled at the latest after ten times as many seconds.
         func send(_ request: Request, to receiver: Receiver) async throws
@@ -149,8 +149,8 @@ struct OpenTransport: LoadTransport {
 
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         let exchange = DiskURLCache.Receiver(receiver, of: request, token)
-        // Cancelling the Swift task calls code of the transport, which must not run on the caller's queue: on Linux that
-        // may be the one that all sessions share, and a transport over a `URLSession` would wait for itself there.
+        // Cancelling the Swift task calls code of the transport, which must not run on the caller's queue: on Linux
+        // that may be the one that all sessions share, and a transport over a `URLSession` would wait for itself there.
         let isWanted = token.didStart(
             cancel: { DispatchQueue.global().async { exchange.cancel() } }, setPaused: exchange.setPaused)
         if isWanted { exchange.start(transport) }
