@@ -110,7 +110,7 @@ import Testing
         #expect(try #require(hits[true]) > #require(hits[false]))
     }
 
-    private static let requests = TestLength.pick(plain: 600, long: 3_000)
+    private static let requests = TestLength.pick(plain: 600, long: 1_500)
 
     /// From 100 bytes to 200 KB, the same for each item.
     private static func length(of item: Int) -> Int {

@@ -55,7 +55,7 @@ struct MatrixComparison: Sendable {
             }
         }
         var cell = 10
-        for round in 0..<TestLength.pick(plain: 1, long: 5) {
+        for round in 0..<TestLength.pick(plain: 1, long: 3) {
             for (number, shape) in MatrixShape.all.enumerated() {
                 cell += 2
                 let normal = origins.normal(number)

@@ -410,7 +410,7 @@
                 return directory.open(files, .justOpened)
             }
             let paths = (0..<8).map { "/\($0)" }
-            for round in 0..<TestLength.pick(plain: 3, long: 200) {
+            for round in 0..<TestLength.pick(plain: 3, long: 100) {
                 let first = open()
                 let second = open()
                 DispatchQueue.concurrentPerform(iterations: 4) { thread in
