@@ -102,16 +102,7 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
             for (side, load) in [bare, cached].enumerated()
             where wanted.count < 2 || (side == 1) == (wanted.last == "cached") {
                 let (start, cpuStart) = (DispatchTime.now().uptimeNanoseconds, cpuTime())
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for worker in 0..<atOnce {
-                        group.addTask {
-                            for number in 0..<(count / atOnce) {
-                                try await load(isOnePath ? path : "\(path)/\(side)/\(round)/\(worker)/\(number)")
-                            }
-                        }
-                    }
-                    try await group.waitForAll()
-                }
+                try await loads(count, atOnce, isOnePath ? nil : "/\(side)/\(round)", path, load)
                 let time = Double(DispatchTime.now().uptimeNanoseconds - start) / Double(count) / 1_000
                 if round >= warmUp {
                     times[side].append(time)
@@ -126,6 +117,23 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
             return texts.joined(separator: " | ")
         }
         print("| \(name) | \(cells(times)) | \(cells(cpu)) |")
+    }
+
+    /// Loads a number of times, some at once.
+    /// - Parameter own: is in the paths of these loads and of no others; nil if all have one path.
+    static func loads(
+        _ count: Int, _ atOnce: Int, _ own: String?, _ path: String, _ load: @escaping Load
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for worker in 0..<atOnce {
+                group.addTask {
+                    for number in 0..<(count / atOnce) {
+                        try await load(own.map { "\(path)\($0)/\(worker)/\(number)" } ?? path)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
     }
 
     /// The processor time of this process so far, in microseconds. It includes the origin's time and the time of late

@@ -89,17 +89,8 @@ struct Sessions {
         for round in 0..<Benchmark.rounds {
             for side in sides.indices.shuffled() {
                 let start = DispatchTime.now().uptimeNanoseconds
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for worker in 0..<atOnce {
-                        group.addTask {
-                            for number in 0..<(count / atOnce) {
-                                let own = "/\(name.hashValue)/\(side)/\(round)/\(worker)/\(number)"
-                                try await sides[side](isOnePath ? path : path + own)
-                            }
-                        }
-                    }
-                    try await group.waitForAll()
-                }
+                let own = isOnePath ? nil : "/\(name.hashValue)/\(side)/\(round)"
+                try await Benchmark.loads(count, atOnce, own, path, sides[side])
                 let time = Double(DispatchTime.now().uptimeNanoseconds - start) / Double(count) / 1_000
                 if round >= Benchmark.warmUp { times[side].append(time) }
             }

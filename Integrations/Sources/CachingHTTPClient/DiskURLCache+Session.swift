@@ -98,12 +98,7 @@ private final class SessionUpstream: DiskURLCache.Transport {
         do {
             let response = try await execute(outgoing)
             hasHead = true
-            receiver.receive(DiskURLCache.Head(status: Int(response.status.code), fields: Array(response.headers)))
-            do {
-                for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-            } catch  where response.hasNoContent(to: request.method) {
-                // See `Upstream`.
-            }
+            try await response.deliver(to: receiver, method: request.method)
         } catch {
             throw SessionErrors.urlError(error, hasHead: hasHead)
         }

@@ -50,15 +50,7 @@ final class Upstream: DiskURLCache.Transport {
             try await client.execute(outgoing, deadline: deadline, logger: logger)
         }
         state.withLockedValue { $0.version = response.version }
-        receiver.receive(DiskURLCache.Head(status: Int(response.status.code), fields: Array(response.headers)))
-        do {
-            // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
-            // was slower.
-            for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-        } catch  where response.hasNoContent(to: request.method) {
-            // An answer without a body is complete with its head. If it names a coding, the client's decompression
-            // reports an error, since it finds nothing to decode.
-        }
+        try await response.deliver(to: receiver, method: request.method)
     }
 
     /// The caller's request with the changes of the cache: conditions that it added, and fields that a redirect
@@ -159,8 +151,22 @@ extension String {
 }
 
 extension HTTPClientResponse {
+    /// Delivers head and body.
+    /// - Parameter method: of the request.
+    func deliver(to receiver: DiskURLCache.Receiver, method: String) async throws {
+        receiver.receive(DiskURLCache.Head(status: Int(status.code), fields: Array(headers)))
+        do {
+            // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
+            // was slower.
+            for try await buffer in body { await receiver.receive(Data(buffer: buffer)) }
+        } catch  where hasNoContent(to: method) {
+            // An answer without a body is complete with its head. If it names a coding, the client's decompression
+            // reports an error, since it finds nothing to decode.
+        }
+    }
+
     /// Whether an answer to this method is complete with its head.
-    func hasNoContent(to method: String) -> Bool {
+    private func hasNoContent(to method: String) -> Bool {
         method == "HEAD" || status == .noContent || status == .notModified || headers["Content-Length"] == ["0"]
     }
 }

@@ -242,7 +242,7 @@ extension DiskStore {
         let name = key.name
         announcing(.stored(name)) {
             withIO { io in
-                records.remove(name, &io.events) { records.head(of: $0.name)?.0.sequence == sequence }
+                records.remove(name, &io.events) { records.footer(of: $0.name)?.sequence == sequence }
             }
         }
     }

@@ -147,6 +147,11 @@ extension DiskURLCache.Request {
             && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"%<>[\\]^`{|}".utf8.contains($0) }
     }
 
+    /// The seconds that count in a session with this timeout: a request does not tell whether its 60 seconds were set.
+    func timeout(ofSession standard: @autoclosure () -> TimeInterval) -> TimeInterval {
+        timeout == 60 ? standard() : timeout
+    }
+
     /// A URL for objects of Foundation that must have one.
     package static let noURL = URL(fileURLWithPath: "/")
 }

@@ -182,11 +182,7 @@ extension LoadMachine {
                 code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
             userInfo[NSLocalizedFailureReasonErrorKey] = "No request was sent (\(policy)): \(reason)."
         }
-        if let url = hop.request.foundationURL {
-            userInfo[NSURLErrorFailingURLErrorKey] = url
-            // The constant for this key is deprecated; Foundation's own errors have it.
-            userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
-        }
+        if let url = hop.request.foundationURL { userInfo.setFailingURL(url) }
         return URLError(code, userInfo: userInfo)
     }
 
@@ -212,5 +208,14 @@ extension LoadMachine {
         case .badServerResponse: "bad server response"
         default: "The load failed."
         }
+    }
+}
+
+extension [String: Any] {
+    /// For the `userInfo` of an error: the URL that could not be loaded, as Foundation's own errors have it.
+    mutating func setFailingURL(_ url: URL) {
+        self[NSURLErrorFailingURLErrorKey] = url
+        // The constant for this key is deprecated.
+        self["NSErrorFailingURLStringKey"] = url.absoluteString
     }
 }

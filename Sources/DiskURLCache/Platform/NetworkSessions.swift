@@ -108,11 +108,13 @@ final class NetworkSessions: Sendable {
 
     /// The classes that Foundation would use without the loader: the user's first, then its own.
     static func otherClasses(of outer: URLSession?) -> [AnyClass] {
-        let custom = (outer?.configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
-        let standard = (URLSessionConfiguration.default.protocolClasses ?? []).filter { candidate in
-            !CachingURLProtocol.isLoader(candidate) && !custom.contains { $0 == candidate }
-        }
-        return custom + standard
+        let custom = outer.map { classes(of: $0.configuration) } ?? []
+        return custom + classes(of: .default).filter { candidate in !custom.contains { $0 == candidate } }
+    }
+
+    /// The protocol classes of a configuration, without the loader.
+    static func classes(of configuration: URLSessionConfiguration) -> [AnyClass] {
+        (configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
     }
 }
 

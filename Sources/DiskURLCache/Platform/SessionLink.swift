@@ -110,10 +110,8 @@ extension SessionLink: LoadTransport {
         return request
     }
 
-    /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
+    /// Half of the request's own timeout, or of the session's.
     func patience(of request: DiskURLCache.Request) -> TimeInterval {
-        if let transport { return transport.timeout(of: request) / 2 }
-        guard request.timeout == 60 else { return request.timeout / 2 }
-        return session.configuration.timeoutIntervalForRequest / 2
+        request.timeout(ofSession: configuration.timeoutIntervalForRequest) / 2
     }
 }

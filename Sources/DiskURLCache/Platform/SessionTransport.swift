@@ -37,31 +37,26 @@ final class SessionTransport: Sendable {
         transport.send(completed(request), inPieces: inPieces, token: token, receiver: exchange)
     }
 
-    /// Seconds without a sign of the server after which a request fails. A request does not tell whether its 60
-    /// seconds were set.
-    func timeout(of request: DiskURLCache.Request) -> TimeInterval {
-        request.timeout == 60 ? configuration.timeoutIntervalForRequest : request.timeout
+    /// Seconds without a sign of the server after which a request fails.
+    private func timeout(of request: DiskURLCache.Request) -> TimeInterval {
+        request.timeout(ofSession: configuration.timeoutIntervalForRequest)
     }
 
     /// The request with the fields that `URLSession` adds to those of the app. They are no part of a key, as those that
     /// Foundation adds. What `Accept-Encoding` says is up to the transport, which decodes.
     private func completed(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
-        var fields = request.headerFields
-        var hasChanged = false
-        func add(_ name: String, _ value: String) {
-            guard fields[name] == nil else { return }
-            fields.set(name, value)
-            hasChanged = true
-        }
-        add("Accept", "*/*")
-        add("User-Agent", Self.userAgent)
-        if let language = Self.language { add("Accept-Language", language) }
+        var additions = [
+            HeaderFields.Field(name: "Accept", value: "*/*"), .init(name: "User-Agent", value: Self.userAgent),
+        ]
+        if let language = Self.language { additions.append(.init(name: "Accept-Language", value: language)) }
         if request.method == "POST", request.body?.isEmpty == false {
-            add("Content-Type", "application/x-www-form-urlencoded")
+            additions.append(.init(name: "Content-Type", value: "application/x-www-form-urlencoded"))
         }
-        guard hasChanged else { return request }
+        let fields = request.headerFields
+        additions.removeAll { fields[$0.name] != nil }
+        guard !additions.isEmpty else { return request }
         var request = request
-        request.headerFields = fields
+        request.headerFields = HeaderFields(fields.fields + additions)
         return request
     }
 
@@ -103,9 +98,9 @@ final class SessionTransport: Sendable {
         check(!configuration.allowsCellularAccess, "allowsCellularAccess")
         check(configuration.networkServiceType != standard.networkServiceType, "networkServiceType")
         check(configuration.isDiscretionary, "isDiscretionary")
-        let known = standard.protocolClasses ?? []
-        let own = (configuration.protocolClasses ?? []).filter { candidate in
-            !CachingURLProtocol.isLoader(candidate) && !known.contains { $0 == candidate }
+        let known = NetworkSessions.classes(of: standard)
+        let own = NetworkSessions.classes(of: configuration).filter { candidate in
+            !known.contains { $0 == candidate }
         }
         check(!own.isEmpty, "protocolClasses (\(own.map { "\($0)" }.joined(separator: ", ")))")
         #if canImport(Darwin)
@@ -197,9 +192,7 @@ private final class SessionExchange: FetchReceiver {
             userInfo[NSUnderlyingErrorKey] = error
             userInfo[NSLocalizedDescriptionKey] = "\(error)"
         }
-        userInfo[NSURLErrorFailingURLErrorKey] = url
-        // The constant for this key is deprecated; Foundation's own errors have it.
-        userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
+        userInfo.setFailingURL(url)
         return URLError(code, userInfo: userInfo)
     }
 
@@ -258,10 +251,13 @@ private final class SessionExchange: FetchReceiver {
         var next: DispatchTime?
         let isTime = state.withLock { state -> Bool in
             if state.hasEnded { return false }
-            let quietSince = isPaused || state.isReceiving ? now : max(state.lastSign, resumedAt)
-            var limit = min(quietSince + timeout, deadline)
-            // The time of the whole load may be over within a call: the end comes soon after it.
-            if state.isReceiving { limit = max(limit, now + 0.01) }
+            // A call is short. The time of the whole load may be over by its end.
+            if state.isReceiving {
+                next = now + 0.01
+                return false
+            }
+            let quietSince = isPaused ? now : max(state.lastSign, resumedAt)
+            let limit = min(quietSince + timeout, deadline)
             next = limit
             state.hasEnded = now >= limit
             return state.hasEnded

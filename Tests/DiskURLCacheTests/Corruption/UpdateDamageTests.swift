@@ -182,15 +182,6 @@ import Testing
         let store = fixture.open(files: files)
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
         store.store(.test(testBody(2), sequence: 6), for: .test("b"))
-        let path = try #require(fixture.onlyRecord(key))
-        // A cache that is alone asks for no lock.
-        let other = fixture.open()
-        #expect(other.body(key) == testBody(1))
-        defer { other.close() }
-        store.checkNow()
-        let file = try SystemFiles().openFile(path, O_RDONLY)
-        defer { SystemFiles().closeQuietly(file) }
-        #expect(try SystemFiles().lockFile(file))
         let outcome = Mutex<DispatchTimeoutResult?>(nil)
         let isFirst = Mutex(true)
         files.rule = { call in
@@ -205,8 +196,22 @@ import Testing
             outcome.withLock { $0 = result }
             return nil
         }
-        let isUpdated = update(store, to: 7, from: 5)
+        let isUpdated = try whileLocked(store) { _ in update(store, to: 7, from: 5) }
         return (store, isUpdated, outcome.withLock { $0 } == .success)
+    }
+
+    /// Calls `work` while another process has locked the record of `key`.
+    private func whileLocked<Result>(_ store: DiskStore, _ work: (_ path: String) throws -> Result) throws -> Result {
+        let path = try #require(fixture.onlyRecord(key))
+        // A cache that is alone asks for no lock.
+        let other = fixture.open()
+        #expect(other.body(key) == testBody(1))
+        defer { other.close() }
+        store.checkNow()
+        let file = try SystemFiles().openFile(path, O_RDONLY)
+        defer { SystemFiles().closeQuietly(file) }
+        #expect(try SystemFiles().lockFile(file))
+        return try work(path)
     }
 
     /// The body may be large, and the disk slow.
@@ -244,19 +249,14 @@ import Testing
     @Test func aMarkThatGetsNoTailIsWrittenWithTheWholeRecord() throws {
         let store = fixture.open()
         store.store(.test(testBody(1), sequence: 5, language: "de", tags: ["t"]), for: key)
-        let path = try #require(fixture.onlyRecord(key))
-        let other = fixture.open()
-        #expect(other.body(key) == testBody(1))
-        defer { other.close() }
-        store.checkNow()
-        let file = try SystemFiles().openFile(path, O_RDONLY)
-        defer { SystemFiles().closeQuietly(file) }
-        #expect(try SystemFiles().lockFile(file))
-        store.markStale(matching: EntryCriteria(tag: "t"), at: Date(timeIntervalSince1970: 1_900_000_000)) { _ in 9 }
-        let found = try #require(store.variants(of: key).first)
-        #expect(found.metadata.http?.staleSince == Date(timeIntervalSince1970: 1_900_000_000))
-        #expect(found.metadata.sequence == 9 && found.load()?.body == testBody(1))
-        #expect(try #require(fixture.onlyRecord(key)) != path)
+        try whileLocked(store) { path in
+            store.markStale(matching: EntryCriteria(tag: "t"), at: Date(timeIntervalSince1970: 1_900_000_000)) { _ in 9
+            }
+            let found = try #require(store.variants(of: key).first)
+            #expect(found.metadata.http?.staleSince == Date(timeIntervalSince1970: 1_900_000_000))
+            #expect(found.metadata.sequence == 9 && found.load()?.body == testBody(1))
+            #expect(try #require(fixture.onlyRecord(key)) != path)
+        }
     }
 
     @Test func whatCannotBeKeptTakesTheOldRecordAlong() throws {

@@ -5,14 +5,15 @@ import Foundation
 extension RecordFiles {
     /// The metadata in a record, and the length of its body; nil if it is gone, or cannot be read.
     func head(of name: RecordName) -> (EntryMetadata, Int)? {
-        guard case .record(let record) = reader.read(name, .tail, limit: .max >> 1) else { return nil }
-        return (record.metadata, record.footer.bodyLength)
+        tail(of: name).map { ($0.metadata, $0.footer.bodyLength) }
     }
 
     /// The last footer of a record; nil if it is gone, or cannot be read.
-    func footer(of name: RecordName) -> RecordFooter? {
+    func footer(of name: RecordName) -> RecordFooter? { tail(of: name)?.footer }
+
+    private func tail(of name: RecordName) -> LoadedRecord? {
         guard case .record(let record) = reader.read(name, .tail, limit: .max >> 1) else { return nil }
-        return record.footer
+        return record
     }
 
     /// A record that cannot be read is removed as well, since it might match.
