@@ -31,8 +31,8 @@ final class SessionTransport: Sendable {
             return receiver.fetchEnded(URLError(.dataLengthExceedsMaximum), of: token)
         }
         let exchange = SessionExchange(
-            url: url, cookies: cookieStorage(for: request), timeout: timeout(of: request), deadline: deadline,
-            token: token, receiver: receiver)
+            url: url, cookies: cookieStorage(for: request),
+            limits: ExchangeLimits(silence: timeout(of: request), deadline: deadline), token: token, receiver: receiver)
         exchange.watch()
         transport.send(completed(request), inPieces: inPieces, token: token, receiver: exchange)
     }
@@ -116,6 +116,23 @@ final class SessionTransport: Sendable {
     }
 }
 
+/// When a request that has no end yet is given up.
+struct ExchangeLimits {
+    /// Seconds without a sign of the server (`timeoutIntervalForRequest`).
+    let silence: TimeInterval
+    /// Of the whole load, with all its redirects (`timeoutIntervalForResource`).
+    let deadline: DispatchTime
+
+    /// - Parameters:
+    ///   - lastSign: when the server last gave a sign, or the request was sent.
+    ///   - isPaused: the transfer waits for a slow reader: the server is not expected to say anything.
+    ///   - resumedAt: when the last pause ended.
+    func end(lastSign: DispatchTime, isPaused: Bool, resumedAt: DispatchTime, now: DispatchTime) -> DispatchTime {
+        let quietSince = isPaused ? now : max(lastSign, resumedAt)
+        return min(quietSince + silence, deadline)
+    }
+}
+
 /// One request of such a session: ends it when the server is silent for too long, keeps the cookies of its answer, and
 /// makes every error a `URLError`.
 ///
@@ -133,19 +150,16 @@ private final class SessionExchange: FetchReceiver {
     private let state = Mutex(State())
     private let url: URL
     private let cookies: HTTPCookieStorage?
-    private let timeout: TimeInterval
-    private let deadline: DispatchTime
+    private let limits: ExchangeLimits
     private let token: FetchToken
     private let receiver: any FetchReceiver
 
     init(
-        url: URL, cookies: HTTPCookieStorage?, timeout: TimeInterval, deadline: DispatchTime, token: FetchToken,
-        receiver: any FetchReceiver
+        url: URL, cookies: HTTPCookieStorage?, limits: ExchangeLimits, token: FetchToken, receiver: any FetchReceiver
     ) {
         self.url = url
         self.cookies = cookies
-        self.timeout = timeout
-        self.deadline = deadline
+        self.limits = limits
         self.token = token
         self.receiver = receiver
     }
@@ -199,7 +213,10 @@ private final class SessionExchange: FetchReceiver {
     // MARK: Time
 
     /// Begins to look at the time.
-    func watch() { lookAgain(at: min(DispatchTime.now() + timeout, deadline)) }
+    func watch() {
+        let now = DispatchTime.now()
+        lookAgain(at: limits.end(lastSign: now, isPaused: false, resumedAt: now, now: now))
+    }
 
     /// Passes a call on, unless this has ended. The receiver gets one call at a time, so the time is not up meanwhile.
     private func receive(_ call: () -> Void) {
@@ -244,7 +261,6 @@ private final class SessionExchange: FetchReceiver {
 
     private func look() {
         let now = DispatchTime.now()
-        // While the transfer is paused, the server is not expected to say anything.
         let isPaused = token.isPaused
         let resumedAt = token.resumedAt
         // When to look again; nil after the end.
@@ -256,10 +272,9 @@ private final class SessionExchange: FetchReceiver {
                 next = now + 0.01
                 return false
             }
-            let quietSince = isPaused ? now : max(state.lastSign, resumedAt)
-            let limit = min(quietSince + timeout, deadline)
-            next = limit
-            state.hasEnded = now >= limit
+            let end = limits.end(lastSign: state.lastSign, isPaused: isPaused, resumedAt: resumedAt, now: now)
+            next = end
+            state.hasEnded = now >= end
             return state.hasEnded
         }
         guard isTime else {

@@ -24,7 +24,8 @@ extension TieredStore {
     ///
     /// - Parameters:
     ///   - file: a file that has the body already, and becomes the record.
-    ///   - metadata: their sequence number is given here, where calls for one key are in order.
+    ///   - metadata: their sequence number is given here, where calls for one key are in order. `storeLater` has given
+    ///     it already, when the response came into memory.
     ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
     ///   - isList: it is no response, but a list of the cache's own (`VariationList`): no event tells of it.
@@ -39,8 +40,11 @@ extension TieredStore {
             // Asked before the disk has the response.
             let isFirst = isUnknownBelow(key)
             var metadata = metadata
-            metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let reason = prepare(&metadata, for: key, isFirst: isFirst, ticket) { return .refused(reason) }
+            let wasInMemory = metadata.sequence != 0
+            if !wasInMemory { metadata.sequence = sequence.next(at: metadata.storedAt) }
+            if let reason = prepare(&metadata, for: key, isFirst: isFirst, ticket, wasInMemory: wasInMemory) {
+                return .refused(reason)
+            }
             let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
@@ -85,15 +89,20 @@ extension TieredStore {
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
     /// reach of a removal. The groups of the server are those of the new response. Returns the reason if the answer is
     /// out of date already: a newer one is stored, or it was removed meanwhile.
-    /// - Parameter isFirst: nothing of the key is in the layers below memory.
+    /// - Parameters:
+    ///   - isFirst: nothing of the key is in the layers below memory.
+    ///   - wasInMemory: memory got the response before (`storeLater`), where it may have been replaced or pinned since.
     private func prepare(
-        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, _ ticket: StoreTicket?
+        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, _ ticket: StoreTicket?, wasInMemory: Bool
     ) -> DiskURLCache.Reason? {
         let replaced = replaced(by: metadata.varyKey, of: key, isFirst: isFirst)
         if let ticket {
             let asked = metadata.http?.requestTime ?? .distantFuture
-            // The load whose answer is stored asked later than this one.
-            let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
+            let isOlder = replaced.contains { other in
+                if wasInMemory, other.sequence > metadata.sequence { return true }
+                // The load whose answer is stored asked later than this one.
+                return other.http.map { $0.requestTime > asked } == true
+            }
             if isOlder { return .removedMeanwhile }
             if erasesIfRemoved(metadata, of: key, since: ticket) { return .removedMeanwhile }
         }
@@ -303,14 +312,16 @@ extension TieredStore {
         _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
     ) {
         let ticket = ticketOfStore(at: metadata.storedAt)
-        stripe(of: key).withLock { _ in
-            var early = metadata
-            early.sequence = sequence.next(at: metadata.storedAt)
-            let entry = StoredEntry(metadata: early, body: body, presented: presented)
-            keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, early, for: key, isFirst: false)
+        // The file gets the number that memory has, so that a lookup takes the two for the same response.
+        let numbered = stripe(of: key).withLock { _ in
+            var metadata = metadata
+            metadata.sequence = sequence.next(at: metadata.storedAt)
+            let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
+            keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: key, isFirst: false)
+            return metadata
         }
         maintenance.enqueue { [self] in
-            store(metadata, .memory(body), presented: presented, for: key, ticket: ticket)
+            store(numbered, .memory(body), presented: presented, for: key, ticket: ticket)
         }
     }
 }

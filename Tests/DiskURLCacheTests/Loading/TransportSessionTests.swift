@@ -258,7 +258,7 @@ import Testing
             await eventually("the transport's end") { transport.cancelled == 1 }
         }
 
-        /// A task that is suspended takes nothing, so that the transport waits; what waits is not silence.
+        /// A task that is suspended takes nothing, so that the transport waits.
         @Test func aSuspendedTaskHoldsTheTransportUp() async throws {
             let piece = String(repeating: "a", count: 256 << 10)
             let (pieces, isOver) = (Mutex(0), Flag())
@@ -271,18 +271,32 @@ import Testing
                 isOver.set()
             }
             let delegate = RecordingDelegate()
-            let session = try self.session(through: transport, delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+            let session = try self.session(through: transport, delegate: delegate)
             defer { session.invalidateAndCancel() }
             let task = session.dataTask(with: url)
             task.resume()
             _ = await delegate.record(of: task) { !$0.responses.isEmpty }
             task.suspend()
-            // Longer than the timeout of the request.
-            try await Task.sleep(for: .seconds(2.5))
+            // Long enough for all pieces, if nothing held them up.
+            try await Task.sleep(for: .seconds(0.5))
             #expect(pieces.withLock { $0 } < 64)
             task.resume()
             let record = await delegate.end(of: task)
             #expect(record.error == nil && record.data.count == 64 * 256 << 10)
+        }
+
+        @Test func aRequestIsGivenUpAfterSilenceButNotWhileItsTransferIsPaused() {
+            func time(_ seconds: Double) -> DispatchTime { DispatchTime(uptimeNanoseconds: 1_000_000_000) + seconds }
+            let limits = ExchangeLimits(silence: 2, deadline: time(60))
+            func end(sign: Double, isPaused: Bool = false, resumed: Double = 0, now: Double) -> DispatchTime {
+                limits.end(lastSign: time(sign), isPaused: isPaused, resumedAt: time(resumed), now: time(now))
+            }
+            #expect(end(sign: 5, now: 6) == time(7))
+            #expect(end(sign: 5, isPaused: true, now: 30) == time(32))
+            // The server has the whole time again.
+            #expect(end(sign: 5, resumed: 30, now: 31) == time(32))
+            // The time of the whole load goes on in a pause.
+            #expect(end(sign: 5, isPaused: true, now: 59) == time(60))
         }
 
         /// A transport may load by a session of Foundation: its task must not be cancelled on the queue that all

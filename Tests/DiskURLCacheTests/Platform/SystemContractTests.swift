@@ -222,6 +222,30 @@ import Testing
         #expect(await lookup(task, in: cache)?.data == stored.data)
     }
 
+    /// The file is there a moment before memory hears of it: a lookup in between must take it for what memory has.
+    @Test func aFileThatIsWrittenLaterHasTheNumberThatMemoryHas() async throws {
+        let request = Responses.request("/a")
+        let key = try #require(cache.core.key(for: request))
+        var number: UInt64?
+        await withoutWriting {
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: plain.dataTask(with: request))
+            number = cache.core.store.lookup(key).variants().first?.metadata.sequence
+        }
+        forgetMemory()
+        #expect(number != nil && cache.core.store.lookup(key).variants().first?.metadata.sequence == number)
+    }
+
+    @Test func whatIsPinnedBeforeItsFileIsWrittenIsPinnedThere() async throws {
+        let request = Responses.request("/a")
+        let key = try #require(cache.core.key(for: request))
+        await withoutWriting {
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: plain.dataTask(with: request))
+            #expect(cache.setPinned(true, for: request))
+        }
+        forgetMemory()
+        #expect(cache.core.store.lookup(key).variants().first?.metadata.isPinned == true)
+    }
+
     @Test func whatIsRemovedBeforeItsFileIsWrittenIsNotWritten() async throws {
         let task = plain.dataTask(with: Responses.url("/a"))
         cache.flush()
