@@ -25,6 +25,9 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
     static let large = ByteBuffer(repeating: 7, count: 1 << 20)
 
     static func main() async throws {
+        if CommandLine.arguments.count == 3, CommandLine.arguments[1] == "peer" {
+            return try await Peer(directory: URL(fileURLWithPath: CommandLine.arguments[2])).run()
+        }
         let origin = try await Origin { request, answer in
             // The size is in the path where it is not 16 KB.
             let length = request.path.contains("/1m") ? 1 << 20 : bodyLength

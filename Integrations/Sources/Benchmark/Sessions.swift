@@ -102,11 +102,15 @@ struct Sessions {
 }
 
 extension URLSession {
-    /// By a completion handler.
     func handled(_ url: String) async throws -> Data {
         guard let url = URL(string: url) else { throw URLError(.badURL) }
-        return try await withCheckedThrowingContinuation { continuation in
-            dataTask(with: url) { data, _, error in
+        return try await handled(URLRequest(url: url))
+    }
+
+    /// By a completion handler.
+    func handled(_ request: URLRequest) async throws -> Data {
+        try await withCheckedThrowingContinuation { continuation in
+            dataTask(with: request) { data, _, error in
                 continuation.resume(with: data.map { .success($0) } ?? .failure(error ?? URLError(.unknown)))
             }.resume()
         }
