@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The rows against an export of the public suite (http-tests/cache-tests, commit b55b8bd): `.ci/check-conformance`
+/// The rows against an export of the public suite (http-tests/cache-tests, commit b55b8bd): `Fixtures/cache-tests.mjs`
 /// makes it.
 @Suite(.enabled(if: exportPath != nil, "only on demand")) struct ConformanceTranscriptionTests {
     private struct Exported: Decodable {

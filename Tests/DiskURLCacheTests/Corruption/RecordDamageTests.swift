@@ -261,10 +261,10 @@ import Testing
         writer.append(UInt32.max)
         writer.append(UInt64(0))
         #expect(writer.finish().withUnsafeBytes { MetadataCodec.decode($0, sequence: 1, isPinned: false) } == nil)
-        // A sparse file of 1 TB under a record's name.
+        // A sparse file of 8 GB under a record's name.
         try write(bytes, to: path)
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-        try file.truncate(atOffset: 1 << 40)
+        try file.truncate(atOffset: 1 << 33)
         try file.close()
         guard case .foreign = read(fixture) else {
             Issue.record("a file larger than the capacity was read")
