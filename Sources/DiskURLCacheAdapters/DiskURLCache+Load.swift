@@ -19,20 +19,22 @@ extension DiskURLCache {
     ///     the request to follow, or nil to deliver the redirect itself. Without this closure redirects are followed.
     /// - Throws: the error of the transport, `URLError`, or `CancellationError`.
     public func load(
-        _ request: Request, through transport: some Transport, variant: String? = nil, progress: Progress? = nil,
+        _ request: Request, through transport: some CallbackTransport, variant: String? = nil,
+        progress: Progress? = nil,
         redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil
     ) async throws -> ResponseStream {
         try Task.checkCancellation()
         var decides: CacheRedirect?
         if let redirect { decides = { head, request, next in redirect(Head(head), request, next) } }
         let reader = reader(
-            of: request, over: OpenTransport(transport: transport, keyVariant: variant), redirect: decides)
+            of: request, over: OpenTransport(transport, keyVariant: variant), redirect: decides)
         return try await ResponseStream(reader, progress: progress)
     }
 
     /// The same for a `URLRequest`.
     public func load(
-        _ request: URLRequest, through transport: some Transport, variant: String? = nil, progress: Progress? = nil,
+        _ request: URLRequest, through transport: some CallbackTransport, variant: String? = nil,
+        progress: Progress? = nil,
         redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil
     ) async throws -> ResponseStream {
         try request.requireURL()

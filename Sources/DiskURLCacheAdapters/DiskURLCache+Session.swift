@@ -31,10 +31,10 @@ extension DiskURLCache {
     ///   follow, such as one with a proxy or with protocol classes of the app; `description` names the settings.
     public func makeSession(
         configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
-        delegateQueue: OperationQueue? = nil, through transport: some Transport, variant: String? = nil
+        delegateQueue: OperationQueue? = nil, through transport: some CallbackTransport, variant: String? = nil
     ) throws -> URLSession {
         try makeSession(
             configuration: configuration, delegate: delegate, delegateQueue: delegateQueue,
-            through: OpenTransport(transport: transport, keyVariant: variant))
+            through: OpenTransport(transport, keyVariant: variant))
     }
 }

@@ -2,7 +2,7 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// An HTTP client that the cache uses instead of `URLSession`; see
+    /// An HTTP client that the cache uses instead of `URLSession`, and that is awaited; see
     /// `DiskURLCache.load(_:through:variant:progress:redirect:)`.
     ///
     /// ```swift
@@ -13,7 +13,7 @@ extension DiskURLCache {
     ///     }
     /// }
     /// ```
-    public protocol Transport: Sendable {
+    public protocol Transport: CallbackTransport {
         /// Sends a request and delivers the answer: one head, then the pieces of the body in order. The answer ends
         /// when this returns, and fails when it throws.
         ///
@@ -31,18 +31,55 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache {
-    /// Receives the answer to one request from a `DiskURLCache.Transport`. Call it from one task at a time.
+    /// An HTTP client that the cache uses instead of `URLSession`, and that calls back instead of being awaited, as one
+    /// on an event loop does.
+    ///
+    /// No Swift task is made for a request, so that no thread is woken before the one that has the answer. A client
+    /// that is awaited is a ``Transport``, which is easier to write.
+    public protocol CallbackTransport: Sendable {
+        /// Sends a request, and returns at once. The answer is delivered to the receiver, also inside this call: one
+        /// head, then the pieces of the body by ``Receiver/receive(_:then:)``, then one ``Receiver/finish(throwing:)``.
+        /// The calls may come on any thread, one at a time. They return soon and read or write no file, so an event
+        /// loop may make them.
+        ///
+        /// Redirects, conditions and time are as for ``Transport/send(_:to:)``.
+        /// - Returns: cancels the request. Called at most once, from any thread, when no load needs the answer any
+        ///   more: before its end, or just after it.
+        func start(_ request: Request, to receiver: Receiver) -> @Sendable () -> Void
+    }
+}
+
+extension DiskURLCache.Transport {
+    /// Sends a request in a Swift task, see ``DiskURLCache/Transport/send(_:to:)``.
+    public func start(
+        _ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver
+    ) -> @Sendable () -> Void {
+        let task = Task {
+            do {
+                try await send(request, to: receiver)
+                receiver.finish()
+            } catch {
+                receiver.finish(throwing: error)
+            }
+        }
+        return { task.cancel() }
+    }
+}
+
+extension DiskURLCache {
+    /// Receives the answer to one request from a transport. Call it from one task or thread at a time.
     public final class Receiver: Sendable {
         private struct State {
             var hasHead = false
             /// Nothing more is received.
             var hasEnded = false
-            /// The task is to be cancelled, since nobody needs what it would still receive.
+            /// The request is to be cancelled, since nobody needs what it would still receive.
             var isStopped = false
             var isPaused = false
-            var waiting: [CheckedContinuation<Void, Never>] = []
-            /// The task that sends the request.
-            var task: Task<Void, Never>?
+            /// Called when the pause is over.
+            var waiting: [@Sendable () -> Void] = []
+            /// Cancels the request.
+            var cancel: (@Sendable () -> Void)?
         }
 
         private let state = Mutex(State())
@@ -79,20 +116,45 @@ extension DiskURLCache {
         /// Receives a piece of the body, of any length. Returns when the next piece may come, so that a slow reader
         /// slows the transfer down. Pieces before the head or after the end are dropped.
         public func receive(_ data: Data) async {
-            guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
-            receiver.fetchReceived(data, of: token)
-            guard state.withLock({ $0.isPaused }) else { return }
+            guard take(data) else { return }
             await withCheckedContinuation { continuation in
-                let waits = state.withLock { state in
-                    if state.isPaused { state.waiting.append(continuation) }
-                    return state.isPaused
-                }
-                if !waits { continuation.resume() }
+                wait { continuation.resume() }
             }
         }
 
-        /// - Parameter stops: whether the transport is still sending. If it is not, its task is not cancelled: the
-        ///   answer is stored in that task, by code of the app, too, which may ask `Task.isCancelled`.
+        /// Receives a piece of the body, of any length, and returns at once. Pieces before the head or after the end
+        /// are dropped.
+        /// - Parameter proceed: called once, when the next piece may come, so that a slow reader slows the transfer
+        ///   down: mostly inside this call, else on any thread.
+        public func receive(_ data: Data, then proceed: @escaping @Sendable () -> Void) {
+            guard take(data) else { return proceed() }
+            // The pause ends under a lock of the load, which the client must not meet.
+            wait { DispatchQueue.global().async(execute: proceed) }
+        }
+
+        /// - Returns: whether the next piece has to wait.
+        private func take(_ data: Data) -> Bool {
+            guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return false }
+            receiver.fetchReceived(data, of: token)
+            return state.withLock { $0.isPaused }
+        }
+
+        private func wait(_ proceed: @escaping @Sendable () -> Void) {
+            let waits = state.withLock { state in
+                if state.isPaused { state.waiting.append(proceed) }
+                return state.isPaused
+            }
+            if !waits { proceed() }
+        }
+
+        /// Ends the answer: complete without an error, else failed. Only the first call counts. A ``Transport`` does
+        /// not call it, since the end of its `send(_:to:)` is the end of the answer.
+        public func finish(throwing error: (any Swift.Error)? = nil) {
+            end(error, stops: false)
+        }
+
+        /// - Parameter stops: whether the transport is still sending. If it is not, it is not cancelled: the answer is
+        ///   stored in its Swift task, by code of the app, too, which may ask `Task.isCancelled`.
         private func end(_ error: (any Swift.Error)?, stops: Bool) {
             if close(stops: stops) { receiver.fetchEnded(error, of: token) }
         }
@@ -102,55 +164,56 @@ extension DiskURLCache {
         /// - Returns: false if this had ended before.
         @discardableResult
         private func close(stops: Bool) -> Bool {
-            let (task, isEnd) = state.withLock { state in
-                let before = (state.task, !state.hasEnded)
-                state.task = nil
+            let (cancel, isEnd) = state.withLock { state in
+                let before = (state.cancel, !state.hasEnded)
+                state.cancel = nil
                 state.hasEnded = true
                 state.isStopped = state.isStopped || stops
                 return before
             }
             setPaused(false)
-            if stops { task?.cancel() }
+            if stops { cancel?() }
             return isEnd
         }
 
-        fileprivate func start(_ transport: some Transport) {
-            let task = Task {
-                do {
-                    try await transport.send(request, to: self)
-                    end(nil, stops: false)
-                } catch {
-                    end(error, stops: false)
-                }
-            }
+        fileprivate func start(_ transport: some CallbackTransport) {
+            let cancel = transport.start(request, to: self)
             let isStoppedAlready = state.withLock { state in
-                if !state.hasEnded { state.task = task }
+                if !state.hasEnded { state.cancel = cancel }
                 return state.isStopped
             }
-            if isStoppedAlready { task.cancel() }
+            if isStoppedAlready { cancel() }
         }
 
         fileprivate func setPaused(_ isPaused: Bool) {
             let waiting = state.withLock { state in
                 state.isPaused = isPaused && !state.hasEnded
-                guard !state.isPaused else { return [CheckedContinuation<Void, Never>]() }
+                guard !state.isPaused else { return [@Sendable () -> Void]() }
                 defer { state.waiting = [] }
                 return state.waiting
             }
-            for continuation in waiting { continuation.resume() }
+            for proceed in waiting { proceed() }
         }
     }
 }
 
-/// The adapter that makes a `DiskURLCache.Transport` usable for the engine.
+/// The adapter that makes a transport of the app usable for the engine.
 struct OpenTransport: LoadTransport {
-    let transport: any DiskURLCache.Transport
+    private let transport: any DiskURLCache.CallbackTransport
     let keyVariant: String?
+    /// A transport that is awaited has a task for each request. One that calls back has perhaps one event loop for all.
+    let sharesItsQueue: Bool
+
+    init(_ transport: any DiskURLCache.CallbackTransport, keyVariant: String?) {
+        self.transport = transport
+        self.keyVariant = keyVariant
+        sharesItsQueue = !(transport is any DiskURLCache.Transport)
+    }
 
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         let exchange = DiskURLCache.Receiver(receiver, of: request, token)
-        // Cancelling the Swift task calls code of the transport, which must not run on the caller's queue: on Linux
-        // that may be the one that all sessions share, and a transport over a `URLSession` would wait for itself there.
+        // Cancelling calls code of the transport, which must not run on the caller's queue: on Linux that may be the
+        // one that all sessions share, and a transport over a `URLSession` would wait for itself there.
         let isWanted = token.didStart(
             cancel: { DispatchQueue.global().async { exchange.cancel() } }, setPaused: exchange.setPaused)
         if isWanted { exchange.start(transport) }

@@ -3,11 +3,6 @@ import DiskURLCache
 import DiskURLCacheAdapters
 import Foundation
 import NIOCore
-import NIOFoundationCompat
-import NIOHTTP1
-import NIOHTTPCompression
-import NIOPosix
-import NIOSSL
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -23,8 +18,7 @@ extension DiskURLCache {
     ///
     /// What the session does by itself, and what Foundation still sends: see
     /// `makeSession(configuration:delegate:delegateQueue:through:variant:)`. The client belongs to the session and is
-    /// shut down when the next session is
-    /// made after its end.
+    /// shut down when the next session is made after its end.
     /// - Parameters:
     ///   - configuration: of the session; copied.
     ///   - delegate: as of any session.
@@ -53,7 +47,8 @@ extension DiskURLCache {
         case .named(let name): variant = "decoded \(name)"
         case .unknown: throw UnknownTLSIdentity()
         }
-        let upstream = SessionUpstream(HTTPClient(eventLoopGroup: eventLoopGroup, configuration: client))
+        let upstream = SessionUpstream(
+            HTTPClient(eventLoopGroup: eventLoopGroup, configuration: client), on: eventLoopGroup.next())
         return try makeSession(
             configuration: configuration, delegate: delegate, delegateQueue: delegateQueue, through: upstream,
             variant: variant)
@@ -67,103 +62,6 @@ extension DiskURLCache {
         public var description: String {
             "The client's TLS settings have a callback or a file that may change, so that its answers cannot be stored."
                 + " Use certificates and keys in memory, or CachingHTTPClient."
-        }
-    }
-}
-
-/// Sends the requests of a session through an `HTTPClient`, which belongs to it.
-private final class SessionUpstream: DiskURLCache.Transport {
-    private let client: HTTPClient
-
-    init(_ client: HTTPClient) {
-        self.client = client
-    }
-
-    deinit {
-        // Not waited for: a failure leaves nothing that could be mended.
-        client.shutdown { _ in }
-    }
-
-    func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
-        var outgoing = HTTPClientRequest(url: request.url)
-        outgoing.method = HTTPMethod(rawValue: request.method)
-        outgoing.headers = HTTPHeaders(request.fields)
-        // The client decodes these two. A body in any other coding would be stored as if it were decoded.
-        let codings = outgoing.headers[canonicalForm: "Accept-Encoding"].map { $0.lowercased() }
-        if codings.contains(where: { !["gzip", "deflate", "identity"].contains($0) }) {
-            outgoing.headers.remove(name: "Accept-Encoding")
-        }
-        outgoing.body = request.body.flatMap { $0.isEmpty ? nil : .bytes($0) }
-        var hasHead = false
-        do {
-            let response = try await execute(outgoing)
-            hasHead = true
-            try await response.deliver(to: receiver, method: request.method)
-        } catch {
-            throw SessionErrors.urlError(error, hasHead: hasHead)
-        }
-    }
-
-    /// Sends a request without a body that is safe a second time if the connection ended before the answer: it may have
-    /// been one that the server was about to close (RFC 9112 §9.3.1).
-    private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
-        do {
-            return try await client.execute(request, deadline: .distantFuture)
-        } catch  where request.method == .GET || request.method == .HEAD {
-            guard SessionErrors.isEndOfConnection(error) else { throw error }
-            return try await client.execute(request, deadline: .distantFuture)
-        }
-    }
-}
-
-/// Errors of AsyncHTTPClient with the codes that `URLSession` has for them. Where Foundation on Linux says `.unknown`,
-/// they are the codes of Apple's.
-private enum SessionErrors {
-    /// - Parameter hasHead: whether there was a head before the error.
-    static func urlError(_ error: any Error, hasHead: Bool) -> URLError {
-        URLError(
-            code(of: error, hasHead: hasHead),
-            userInfo: [NSUnderlyingErrorKey: error, NSLocalizedDescriptionKey: "\(error)"])
-    }
-
-    /// Whether the server, or the way to it, ended the connection.
-    static func isEndOfConnection(_ error: any Error) -> Bool {
-        switch error {
-        case let error as HTTPClientError: error == .remoteConnectionClosed
-        case is ChannelError: true
-        case let error as IOError: [ECONNRESET, EPIPE].contains(error.errnoCode)
-        default: false
-        }
-    }
-
-    private static func code(of error: any Error, hasHead: Bool) -> URLError.Code {
-        switch error {
-        case is CancellationError: return .cancelled
-        case let error as HTTPClientError: return code(of: error, hasHead: hasHead)
-        case let error as NIOConnectionError:
-            let noAddress = error.connectionErrors.isEmpty && (error.dnsAError != nil || error.dnsAAAAError != nil)
-            return noAddress ? .cannotFindHost : .cannotConnectToHost
-        case let error as IOError:
-            let isLost = [ECONNRESET, EPIPE, ENOTCONN].contains(error.errnoCode)
-            return isLost ? .networkConnectionLost : .cannotConnectToHost
-        case is NIOSSLError, is BoringSSLError: return .secureConnectionFailed
-        case is NIOSSLExtraError: return .serverCertificateUntrusted
-        case HTTPParserError.invalidEOFState where hasHead: return .networkConnectionLost
-        case is HTTPParserError: return .badServerResponse
-        case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
-            return .cannotDecodeRawData
-        case is ChannelError: return .networkConnectionLost
-        default: return .unknown
-        }
-    }
-
-    private static func code(of error: HTTPClientError, hasHead: Bool) -> URLError.Code {
-        switch error {
-        case .cancelled: .cancelled
-        case .connectTimeout, .readTimeout, .writeTimeout, .deadlineExceeded, .getConnectionFromPoolTimeout: .timedOut
-        case .remoteConnectionClosed: hasHead ? .networkConnectionLost : .badServerResponse
-        case .invalidURL, .emptyHost, .emptyScheme: .badURL
-        default: .unknown
         }
     }
 }

@@ -50,7 +50,15 @@ final class Upstream: DiskURLCache.Transport {
             try await client.execute(outgoing, deadline: deadline, logger: logger)
         }
         state.withLockedValue { $0.version = response.version }
-        try await response.deliver(to: receiver, method: request.method)
+        let head = HTTPResponseHead(version: response.version, status: response.status, headers: response.headers)
+        receiver.receive(DiskURLCache.Head(head))
+        do {
+            // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
+            // was slower.
+            for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
+        } catch  where head.hasNoContent(to: outgoing.method) {
+            // It is complete.
+        }
     }
 
     /// The caller's request with the changes of the cache: conditions that it added, and fields that a redirect
@@ -130,6 +138,12 @@ extension HTTPHeaders {
     }
 }
 
+extension DiskURLCache.Head {
+    init(_ head: HTTPResponseHead) {
+        self.init(status: Int(head.status.code), fields: Array(head.headers))
+    }
+}
+
 extension HTTPResponseHead {
     fileprivate init(_ head: DiskURLCache.Head, version: HTTPVersion) {
         self.init(
@@ -150,23 +164,10 @@ extension String {
     }
 }
 
-extension HTTPClientResponse {
-    /// Delivers head and body.
-    /// - Parameter method: of the request.
-    func deliver(to receiver: DiskURLCache.Receiver, method: String) async throws {
-        receiver.receive(DiskURLCache.Head(status: Int(status.code), fields: Array(headers)))
-        do {
-            // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
-            // was slower.
-            for try await buffer in body { await receiver.receive(Data(buffer: buffer)) }
-        } catch  where hasNoContent(to: method) {
-            // An answer without a body is complete with its head. If it names a coding, the client's decompression
-            // reports an error, since it finds nothing to decode.
-        }
-    }
-
-    /// Whether an answer to this method is complete with its head.
-    private func hasNoContent(to method: String) -> Bool {
-        method == "HEAD" || status == .noContent || status == .notModified || headers["Content-Length"] == ["0"]
+extension HTTPResponseHead {
+    /// Whether an answer to this method is complete with its head. If it names a coding, the client's decompression
+    /// reports an error, since it finds nothing to decode.
+    func hasNoContent(to method: HTTPMethod) -> Bool {
+        method == .HEAD || status == .noContent || status == .notModified || headers["Content-Length"] == ["0"]
     }
 }

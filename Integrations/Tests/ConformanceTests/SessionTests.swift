@@ -73,7 +73,24 @@ import Testing
             // The server closes the connection after these bytes, and has not said so.
             Self.raw("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 4\r\n\r\nbody")
         }
-        for _ in 0..<20 { _ = try await session.data(from: server.url()) }
+        for method in ["GET", "PUT", "DELETE"] {
+            var request = URLRequest(url: server.url())
+            request.httpMethod = method
+            if method == "PUT" { request.httpBody = Data("body".utf8) }
+            for _ in 0..<20 { _ = try await session.data(for: request) }
+        }
+    }
+
+    /// RFC 9110 §9.2.2: only what may be done twice.
+    @Test(arguments: [("GET", 2), ("PUT", 2), ("POST", 1)])
+    func aServerThatClosesWithoutAnAnswerIsAskedTwiceAtMost(method: String, count: Int) async throws {
+        let server = try OriginServer { _ in Self.raw("") }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = method
+        if method != "GET" { request.httpBody = Data("body".utf8) }
+        let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+        #expect(error?.code == .badServerResponse)
+        #expect(server.requests.map(\.method) == Array(repeating: method, count: count))
     }
 
     /// Not after ten seconds, in which it might begin to accept connections.

@@ -95,7 +95,7 @@ extension SessionLink: LoadTransport {
     // As URLSession does.
     var decodesBodies: Bool { true }
     // An inner session calls its delegate on one serial queue.
-    var sharesItsQueue: Bool { transport == nil }
+    var sharesItsQueue: Bool { transport?.transport.sharesItsQueue ?? true }
     var sendsOnClientQueue: Bool { transport != nil }
     var keyVariant: String? { transport?.transport.keyVariant }
     /// A transport sends requests of every kind, and an inner session those that may be cached.

@@ -33,7 +33,7 @@ import Testing
         switch door {
         case .whole:
             let answer = try await LoadReader(
-                request, from: cache, over: OpenTransport(transport: transport, keyVariant: nil)
+                request, from: cache, over: OpenTransport(transport, keyVariant: nil)
             ).answer()
             return (String(decoding: answer.data, as: UTF8.self), answer.report)
         case .stream:

@@ -1,0 +1,192 @@
+import AsyncHTTPClient
+import DiskURLCache
+import DiskURLCacheAdapters
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOPosix
+import NIOSSL
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Sends the requests of a session through an `HTTPClient`, which belongs to it.
+///
+/// The client calls back, instead of being awaited as by `CachingHTTPClient`: a session has no task to go on with, so
+/// each task that is awaited here would wake two threads more before the answer is there.
+final class SessionUpstream: DiskURLCache.CallbackTransport {
+    fileprivate let client: HTTPClient
+    /// Calls back for all requests, and has their connections if it can: an answer then changes no thread before the
+    /// cache has it. `URLSession` itself has one queue for all, so one event loop is no bottleneck.
+    fileprivate let eventLoop: any EventLoop
+
+    init(_ client: HTTPClient, on eventLoop: any EventLoop) {
+        self.client = client
+        self.eventLoop = eventLoop
+    }
+
+    deinit {
+        // Not waited for: a failure leaves nothing that could be mended.
+        client.shutdown { _ in }
+    }
+
+    func start(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) -> @Sendable () -> Void {
+        var headers = HTTPHeaders(request.fields)
+        // The client decodes these two. A body in any other coding would be stored as if it were decoded.
+        let codings = headers[canonicalForm: "Accept-Encoding"].map { $0.lowercased() }
+        if codings.contains(where: { !["gzip", "deflate", "identity"].contains($0) }) {
+            headers.remove(name: "Accept-Encoding")
+        }
+        do {
+            let outgoing = try HTTPClient.Request(
+                url: request.url, method: HTTPMethod(rawValue: request.method), headers: headers,
+                body: request.body.flatMap { $0.isEmpty ? nil : .data($0) })
+            let exchange = ClientExchange(outgoing, through: self, receiver)
+            exchange.send(isFirstAttempt: true)
+            return { exchange.cancel() }
+        } catch {
+            receiver.finish(throwing: SessionErrors.urlError(error, hasHead: false))
+            return {}
+        }
+    }
+}
+
+/// One request and its answer, which the client reports on the event loop of the session.
+private final class ClientExchange: HTTPClientResponseDelegate {
+    private struct State {
+        var isFirstAttempt = true
+        var task: HTTPClient.Task<Void>?
+        var isCancelled = false
+        var head: HTTPResponseHead?
+    }
+
+    /// RFC 9110 §9.2.2, and `QUERY` (RFC 10008).
+    private static let idempotentMethods: [HTTPMethod] = [
+        .GET, .HEAD, .OPTIONS, .TRACE, .PUT, .DELETE, .RAW(value: "QUERY"),
+    ]
+
+    private let state = NIOLockedValueBox(State())
+    private let request: HTTPClient.Request
+    /// Kept until the end, since a client that is shut down cancels its requests.
+    private let upstream: SessionUpstream
+    private let receiver: DiskURLCache.Receiver
+
+    init(_ request: HTTPClient.Request, through upstream: SessionUpstream, _ receiver: DiskURLCache.Receiver) {
+        self.request = request
+        self.upstream = upstream
+        self.receiver = receiver
+    }
+
+    func send(isFirstAttempt: Bool) {
+        let task = upstream.client.execute(
+            request: request, delegate: self, eventLoop: .delegate(on: upstream.eventLoop))
+        let isCancelled = state.withLockedValue { state in
+            // The first attempt may have failed already, and the second one begun.
+            if state.isFirstAttempt == isFirstAttempt { state.task = task }
+            return state.isCancelled
+        }
+        if isCancelled { task.cancel() }
+    }
+
+    func cancel() {
+        let task = state.withLockedValue { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    // MARK: From the client
+
+    func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
+        state.withLockedValue { $0.head = head }
+        receiver.receive(DiskURLCache.Head(head))
+        return task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+        let promise = task.eventLoop.makePromise(of: Void.self)
+        receiver.receive(Data(buffer: buffer)) { promise.succeed(()) }
+        return promise.futureResult
+    }
+
+    func didFinishRequest(task: HTTPClient.Task<Void>) { receiver.finish() }
+
+    func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
+        if let head = state.withLockedValue({ $0.head }) {
+            let isComplete = head.hasNoContent(to: request.method)
+            return receiver.finish(throwing: isComplete ? nil : SessionErrors.urlError(error, hasHead: true))
+        }
+        if isSentAgain(after: error) { return send(isFirstAttempt: false) }
+        receiver.finish(throwing: SessionErrors.urlError(error, hasHead: false))
+    }
+
+    /// A request that may be sent twice is, if the connection ended before the answer: it may have been one that the
+    /// server was about to close (RFC 9112 §9.3.1).
+    private func isSentAgain(after error: any Error) -> Bool {
+        guard Self.idempotentMethods.contains(request.method), SessionErrors.isEndOfConnection(error) else {
+            return false
+        }
+        return state.withLockedValue { state in
+            guard state.isFirstAttempt, !state.isCancelled else { return false }
+            state.isFirstAttempt = false
+            return true
+        }
+    }
+}
+
+/// Errors of AsyncHTTPClient with the codes that `URLSession` has for them. Where Foundation on Linux says `.unknown`,
+/// they are the codes of Apple's.
+private enum SessionErrors {
+    /// - Parameter hasHead: whether there was a head before the error.
+    static func urlError(_ error: any Error, hasHead: Bool) -> URLError {
+        URLError(
+            code(of: error, hasHead: hasHead),
+            userInfo: [NSUnderlyingErrorKey: error, NSLocalizedDescriptionKey: "\(error)"])
+    }
+
+    /// Whether the server, or the way to it, ended the connection.
+    static func isEndOfConnection(_ error: any Error) -> Bool {
+        switch error {
+        case let error as HTTPClientError: error == .remoteConnectionClosed
+        case is ChannelError: true
+        case let error as IOError: [ECONNRESET, EPIPE].contains(error.errnoCode)
+        default: false
+        }
+    }
+
+    private static func code(of error: any Error, hasHead: Bool) -> URLError.Code {
+        switch error {
+        case is CancellationError: return .cancelled
+        case let error as HTTPClientError: return code(of: error, hasHead: hasHead)
+        case let error as NIOConnectionError:
+            let noAddress = error.connectionErrors.isEmpty && (error.dnsAError != nil || error.dnsAAAAError != nil)
+            return noAddress ? .cannotFindHost : .cannotConnectToHost
+        case let error as IOError:
+            let isLost = [ECONNRESET, EPIPE, ENOTCONN].contains(error.errnoCode)
+            return isLost ? .networkConnectionLost : .cannotConnectToHost
+        case is NIOSSLError, is BoringSSLError: return .secureConnectionFailed
+        case is NIOSSLExtraError: return .serverCertificateUntrusted
+        case HTTPParserError.invalidEOFState where hasHead: return .networkConnectionLost
+        case is HTTPParserError: return .badServerResponse
+        case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
+            return .cannotDecodeRawData
+        case is ChannelError: return .networkConnectionLost
+        default: return .unknown
+        }
+    }
+
+    private static func code(of error: HTTPClientError, hasHead: Bool) -> URLError.Code {
+        switch error {
+        case .cancelled: .cancelled
+        case .connectTimeout, .readTimeout, .writeTimeout, .deadlineExceeded, .getConnectionFromPoolTimeout: .timedOut
+        case .remoteConnectionClosed: hasHead ? .networkConnectionLost : .badServerResponse
+        case .invalidURL, .emptyHost, .emptyScheme: .badURL
+        default: .unknown
+        }
+    }
+}
