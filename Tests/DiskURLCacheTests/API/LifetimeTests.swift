@@ -229,7 +229,7 @@ struct LifetimeTests {
         let found = try await second.load(url)
         #expect(found.text == (isStale && window > 0 ? "1" : "2"))
         if let age = found["Age"] { #expect(age == (isStale ? "3600" : "0")) }
-        await eventually("the end of the refresh") { !second.cache.loads.isRefreshing }
+        await second.cache.untilRefreshed()
         second.cache.flush()
         if isStale {
             #expect(try await second.load(url).text == "2")

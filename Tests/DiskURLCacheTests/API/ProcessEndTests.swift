@@ -60,7 +60,7 @@
                 cache.flush()
                 // Swift's runtime has locks, which a forked child inherits as they are: no other thread is to work at
                 // that moment.
-                cache.store.maintenance.pause()
+                cache.rest()
             }
             let clears = ChildProcess.argument("CLEARS") != nil
             // `flush()` waits for what the call itself leaves to the queue.
@@ -89,7 +89,7 @@
                 }
                 let status = ChildProcess.status(of: child)
                 ChildProcess.say("child \(status)")
-                cache.store.maintenance.resume()
+                cache.wake()
                 cache.flush()
             default: exit(0)
             }

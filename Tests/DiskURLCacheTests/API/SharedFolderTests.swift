@@ -66,7 +66,7 @@ import Testing
         store(in: cache)
         // A pass that finds the disturbance during a store refuses that one, since nobody knows what was removed
         // meanwhile.
-        cache.store.maintenance.pause()
+        cache.rest()
         let files = FileManager.default
         switch disturbance {
         case .removed: try files.removeItem(at: folder)
@@ -85,7 +85,7 @@ import Testing
         for request in requests {
             cache.storeCachedResponse(Responses.cached(request.url!, "later"), for: request)
         }
-        cache.store.maintenance.resume()
+        cache.wake()
         func found() -> Int { requests.filter { cache.cachedResponse(for: $0)?.data == Data("later".utf8) }.count }
         cache.flush()
         #expect(found() == 10)

@@ -138,30 +138,37 @@ import Testing
     }
 
     /// Another cache removes everything during an eviction: the rows that are left are not evicted again and again.
-    @Test(arguments: [false, true]) func anEvictionEndsWhenItsIndexIsOutdated(weighs: Bool) throws {
+    @Test(arguments: [false, true]) func anEvictionEndsWhenAnotherCacheRemovesEverything(weighs: Bool) throws {
+        let directory = try SharedDirectory()
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files) {
-            $0.maintenanceDelay = 3600
-            $0.weighsSize = weighs
-        }
-        for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.flush()
+        let cache = directory.open(files) { $0.evictionWeighsSize = weighs }
+        for number in 0..<50 { cache.put("x", "/\(number)") }
+        cache.flush()
+        let other = directory.open()
         let count = Mutex(0)
-        let catalog = store.catalog
         files.rule = { call in
             guard call.operation == .unlink, call.isRecord else { return nil }
-            catalog.distrust()
             let number = count.withLock { count in
                 count += 1
                 return count
             }
+            if number == 1 {
+                other.removeAllCachedResponses()
+                // As a lookup does on another thread.
+                let hasLooked = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    cache.look()
+                    hasLooked.signal()
+                }
+                hasLooked.isSignalled("a look for changes")
+            }
             // Ends an eviction that would not end.
             return number > 1_000 ? .error(EIO) : nil
         }
-        store.capacity = 50 << 10
-        store.flush()
-        #expect(count.withLock { $0 } <= 50)
-        #expect(fixture.allocated() <= 50 << 10)
+        cache.diskCapacity = 50 << 10
+        cache.flush()
+        #expect(count.withLock { (1...50).contains($0) })
+        #expect(SystemFiles().allocated(at: directory.url.path) <= 50 << 10)
     }
 
     @Test func whatIsTooOldIsAMissAndGoes() throws {

@@ -242,8 +242,7 @@ final class Oracle: Sendable {
         }
         #expect(body(key) == nil)
         guest.store(.test(testBody(1)), for: key)
-        // Without the neighbour that `flush` asks.
-        guest.maintenance.perform { guest.runPass(isFlush: true) }
+        guest.flush()
         #expect(body(key) == testBody(1))
         // A folder of the same name, and nothing that says so.
         store.maintenance.resume()
@@ -251,7 +250,7 @@ final class Oracle: Sendable {
         store.maintenance.pause()
         let new = fixture.recordPath(.test("b"))
         store.store(.test(testBody(2)), for: .test("b"))
-        store.maintenance.perform { store.runPass(isFlush: true) }
+        store.flush()
         let aside = fixture.scratch.appending("aside").path
         try FileManager.default.moveItem(atPath: new, toPath: aside)
         store.remove(.test("b"))

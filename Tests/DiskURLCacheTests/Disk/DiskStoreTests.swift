@@ -7,6 +7,20 @@ import Testing
     private let fixture: DiskFixture
 
     init() throws { fixture = try DiskFixture() }
+
+    /// The system copies neither between all file systems, nor into a file that is open for appending.
+    @Test func aBodyIsCopiedWhereTheSystemDoesNotCopy() throws {
+        let body = testBody(1, length: 300 << 10)
+        let source = fixture.scratch.appending("source")
+        let target = fixture.scratch.appending("target")
+        try body.write(to: source)
+        let files = SystemFiles()
+        let file = OpenFile(try files.openFile(source.path, O_RDONLY), files)
+        let destination = OpenFile(try files.openFile(target.path, O_WRONLY | O_CREAT | O_APPEND), files)
+        #expect(file.copy(100..<body.count, to: destination.file) == nil)
+        #expect(try Data(contentsOf: target) == body.dropFirst(100))
+    }
+
     @Test func storedEntryIsVisibleAtOnceAndAfterReopening() throws {
         let key = RequestKey.test("a")
         let entry = StoredEntry.test(

@@ -33,14 +33,14 @@
             remover.store(.test(testBody(2), sequence: 2, storedAt: old), for: Self.key)
             remover.flush()
             let other = DiskStore(configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20))
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             other.maintenance.pause()
             let metadata = StoredEntry.test(Data(), sequence: 3, storedAt: Date() - 10).metadata
             #expect(other.update(metadata, of: Self.key, replacing: 2, usedAt: MonotonicTime.nanoseconds))
             during.withLock {
                 $0 = {
-                    other.maintenance.perform { other.runPass(isFlush: true) }
-                    remover.maintenance.perform { remover.runPass(isFlush: true) }
+                    other.flush()
+                    remover.flush()
                 }
             }
             let name = stuck.name.hex
@@ -62,11 +62,11 @@
             owner.flush()
             owner.maintenance.pause()
             let other = DiskStore(configuration: configuration)
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             other.remove(key, variant: english.metadata.varyKey)
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             other.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             owner.store(.test(testBody(3), sequence: 3, language: "en"), for: key)
             owner.flush()
             for store in [owner, other] {
@@ -86,11 +86,11 @@
             owner.store(.test(testBody(1), sequence: 1, storedAt: Date() - 70), for: Self.key)
             let other = DiskStore(configuration: configuration)
             other.maintenance.pause()
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             owner.maintenance.perform { #expect(owner.beginPass(isFlush: true)) }
             let metadata = StoredEntry.test(Data(), sequence: 2, storedAt: Date()).metadata
             #expect(other.update(metadata, of: Self.key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             owner.maintenance.perform { owner.endPass(isFlush: true) }
             for store in [owner, other] { #expect(store.body(Self.key) == testBody(1)) }
         }
@@ -103,7 +103,7 @@
             store.flush()
             store.maintenance.pause()
             let other = DiskStore(configuration: configuration)
-            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.flush()
             other.maintenance.pause()
             let isArmed = Mutex(true)
             files.rule = { call in
@@ -116,7 +116,7 @@
                 else { return nil }
                 other.removeAll()
                 other.store(.test(testBody(2), sequence: 2), for: Self.key)
-                other.maintenance.perform { other.runPass(isFlush: true) }
+                other.flush()
                 // The file that was arriving is gone.
                 return isLarge ? nil : .error(ENOSPC)
             }

@@ -66,7 +66,7 @@
             async let first = harness.load(url)
             await gate.arrival()
             let others = (0..<4).map { _ in Task { try await harness.load(url).text } }
-            await eventually("four loads that wait") { harness.cache.loads.waiterCount == 4 }
+            await harness.cache.untilLoadsWait(4)
             gate.open()
             #expect(try await first.text == "b")
             for other in others { #expect(try await other.value == "b") }

@@ -376,7 +376,7 @@ import Testing
         await eventually("a file of the body") { incoming.count == 1 }
         send(refresh, 2 << 20..<Self.length)
         refresh.end()
-        await eventually("the end of the refresh") { !cache.loads.isRefreshing }
+        await cache.untilRefreshed()
         #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
     }
 

@@ -90,7 +90,7 @@ import Testing
             clock.advance(by: 1)
             make(change)
             gate.open()
-            await eventually("the end of the refresh") { !cache.loads.isRefreshing }
+            await cache.untilRefreshed()
             #expect(stored == (change == .replace ? "newer" : nil))
             cache.removeAllCachedResponses()
         }

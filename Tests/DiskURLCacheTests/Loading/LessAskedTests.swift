@@ -43,7 +43,7 @@ import Testing
         let answers = try await withThrowingTaskGroup(of: DiskURLCache.Answer.self) { group -> [DiskURLCache.Answer] in
             for _ in 0..<5 { group.addTask { try await load(cache, url) } }
             await gate.arrival()
-            await eventually("four loads that wait") { cache.core.loads.waiterCount == 4 }
+            await cache.untilLoadsWait(4)
             gate.open()
             return try await group.reduce(into: []) { $0.append($1) }
         }

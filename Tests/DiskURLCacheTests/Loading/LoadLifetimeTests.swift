@@ -47,7 +47,7 @@ import Testing
             }
             if isKnown { return }
             if way == .shared {
-                await eventually("a load that waits") { cache.loads.waiterCount > 0 }
+                await cache.untilLoadsWait(1)
             }
             await exchange.receiver.receive(Data(count: way == .inFile ? 4 << 20 : 1_000))
             if way == .cutShort { throw URLError(.networkConnectionLost) }

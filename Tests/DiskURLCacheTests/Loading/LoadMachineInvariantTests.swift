@@ -31,12 +31,13 @@ import Testing
             var isCancelled = false
             for _ in 0..<25 {
                 let event = Self.event(&load, &random)
+                let next = event.actions.all
                 isCancelled = isCancelled || event.isCancel
-                if isOver { #expect(event.actions.isEmpty, "seed \(seed): \(actions) then \(event.actions)") }
-                if event.isCancel { #expect(event.actions.allSatisfy { $0 == "cancelFetch" }) }
-                actions += event.actions
-                let asks = event.actions.dropLast().filter(Self.asks)
-                #expect(asks.isEmpty, "seed \(seed): \(event.actions)")
+                if isOver { #expect(next.isEmpty, "seed \(seed): \(actions) then \(next)") }
+                if event.isCancel { #expect(next.allSatisfy { $0 == "cancelFetch" }) }
+                actions += next
+                let asks = next.dropLast().filter(Self.asks)
+                #expect(asks.isEmpty, "seed \(seed): \(next)")
                 isOver = isOver || load.hasEnded
             }
             check(actions, isCancelled: isCancelled, isOver: isOver, seed: seed)
@@ -65,7 +66,7 @@ import Testing
 
     private static func event(
         _ load: inout MachineDriver, _ random: inout TestRandom
-    ) -> (actions: [String], isCancel: Bool) {
+    ) -> (actions: MachineActions, isCancel: Bool) {
         let stored: [MachineDriver.Stored] = [.fresh, .stale(), .stale("stale-if-error=600"), .redirect, .part]
         let fields: [HeaderFields] = [
             [:], ["Cache-Control": "max-age=60"], ["Cache-Control": "no-store"], ["ETag": "\"e\""],

@@ -23,7 +23,7 @@ import Testing
 
     /// Returns once all tasks but the leader wait in the table.
     private func waiting(_ count: Int, in harness: LoadingHarness) async {
-        await eventually("\(count) loads that wait") { harness.cache.loads.waiterCount >= count }
+        await harness.cache.untilLoadsWait(count)
     }
 
     @Test func manyIdenticalRequestsAreOneAtTheOrigin() async throws {
@@ -135,7 +135,7 @@ import Testing
             harness.clock.advance(by: 10)
             #expect(try await harness.load(origin.url("/a")).text == "1")
             await eventually("the end of refresh \(count - 1)") {
-                origin.requests.count == count && !harness.cache.loads.isRefreshing
+                origin.requests.count == count && !harness.cache.isRefreshing
             }
         }
         #expect(try await harness.load(origin.url("/a")).text == "3")

@@ -6,6 +6,36 @@ import Foundation
     import FoundationNetworking
 #endif
 
+/// What a machine wants done after an event, as short texts. Two of these are equal if the client gets the same in the
+/// same order, and the same is done beside that, in any order.
+struct MachineActions: Equatable, ExpressibleByArrayLiteral, CustomStringConvertible {
+    /// In the order in which the machine gave them.
+    let all: [String]
+
+    init(_ all: [String]) { self.all = all }
+    init(arrayLiteral all: String...) { self.all = all }
+
+    /// The head, the data, the end.
+    var answer: [String] { all.filter(Self.isAnswer) }
+    /// What the load is, as it reports it when the client gets the head or an error.
+    var report: String? { all.first { $0.hasPrefix("report ") } }
+    /// What is stored, changed, asked for.
+    var effects: [String] { all.filter { !Self.isAnswer($0) && !$0.hasPrefix("report ") } }
+    var description: String { "\(all)" }
+
+    func contains(_ text: String) -> Bool { all.contains(text) }
+
+    private static func isAnswer(_ text: String) -> Bool {
+        ["networkHead", "storedHead", "data ", "open ", "finish", "fail "].contains { text.hasPrefix($0) }
+    }
+
+    static func == (one: Self, other: Self) -> Bool {
+        one.answer == other.answer && one.report == other.report && one.effects.sorted() == other.effects.sorted()
+    }
+
+    static func + (one: Self, other: Self) -> Self { MachineActions(one.all + other.all) }
+}
+
 /// Feeds a `LoadMachine` by hand and tells its actions as short texts.
 struct MachineDriver {
     struct Options {
@@ -108,42 +138,48 @@ struct MachineDriver {
     var request: URLRequest { machine.hop.request.urlRequest }
 
     /// What a driver does first.
-    mutating func start() -> [String] {
+    mutating func start() -> MachineActions {
         if machine.hasEnded { return [] }
         return machine.hop.key == nil ? found([]) : ["lookUp"]
     }
     /// - Parameter body: where it is at hand.
-    mutating func found(_ stored: [Stored], body: String? = nil) -> [String] {
+    mutating func found(_ stored: [Stored], body: String? = nil) -> MachineActions {
         send(.found(stored.compactMap { $0.response(now, body: body) }, caching, now: now))
     }
-    mutating func body(_ text: String?) -> [String] {
+    mutating func body(_ text: String?) -> MachineActions {
         send(.body(text.map { .memory(Data($0.utf8)) }, gathered: gathered, now: now))
     }
-    mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> [String] {
+    mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> MachineActions {
         send(.head(status: status, fields: fields, options: caching, now: now))
     }
-    mutating func data(_ text: String) -> [String] { send(.data(Data(text.utf8))) }
-    mutating func end(_ code: URLError.Code? = nil) -> [String] { send(.ended(code.map { URLError($0) }, now: now)) }
-    mutating func confirm(_ text: String?) -> [String] {
+    mutating func data(_ text: String) -> MachineActions { send(.data(Data(text.utf8))) }
+    mutating func end(_ code: URLError.Code? = nil) -> MachineActions {
+        send(.ended(code.map { URLError($0) }, now: now))
+    }
+    mutating func confirm(_ text: String?) -> MachineActions {
         send(.storageConfirmed(text.map { EditedResponse(data: Data($0.utf8)) }))
     }
-    mutating func redirect(to path: String?) -> [String] {
+    mutating func redirect(to path: String?) -> MachineActions {
         send(
             .redirectDecided(path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) })
         )
     }
-    mutating func waitEnded(mayWaitAgain: Bool = false) -> [String] {
+    mutating func waitEnded(mayWaitAgain: Bool = false) -> MachineActions {
         send(.waitEnded(mayWaitAgain: mayWaitAgain))
     }
-    mutating func cancel() -> [String] { send(.cancelled) }
+    mutating func cancel() -> MachineActions { send(.cancelled) }
 
     /// A refresh of the first of these, in place of `start`.
-    mutating func refresh(_ stored: [Stored]) -> [String] {
+    mutating func refresh(_ stored: [Stored]) -> MachineActions {
         let revalidation = Revalidation(index: 0, fields: ["If-None-Match": "\"e\""], reason: .stale)
         return send(.refreshing(stored.compactMap { $0.response(now) }, revalidation, caching, now: now))
     }
 
-    mutating func send(_ event: LoadMachine.Event) -> [String] {
+    mutating func send(_ event: LoadMachine.Event) -> MachineActions {
+        MachineActions(carryOut(event))
+    }
+
+    private mutating func carryOut(_ event: LoadMachine.Event) -> [String] {
         var texts: [String] = []
         for action in machine.handle(event) {
             switch action {
@@ -159,7 +195,7 @@ struct MachineDriver {
                 }
                 continue
             case .redirect(_, let next) where !options.confirmsRedirects:
-                texts += send(.redirectDecided(Self.keyed(next, options)))
+                texts += carryOut(.redirectDecided(Self.keyed(next, options)))
                 continue
             default: break
             }

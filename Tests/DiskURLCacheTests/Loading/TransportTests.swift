@@ -154,7 +154,7 @@ import Testing
             clock.advance(by: wait)
             let (text, report) = try await load(request, through: transport, door)
             #expect(text == "body" && report.outcome == outcome)
-            await eventually("the end of the refresh") { !cache.loads.isRefreshing }
+            await cache.untilRefreshed()
         }
         #expect(transport.requests.count == 3)
     }
@@ -261,7 +261,7 @@ import Testing
         var request = request
         request.timeoutInterval = 2
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
-        #expect(error?.code == .timedOut && cache.loads.waiterCount == 0)
+        #expect(error?.code == .timedOut)
         goesOn.set()
         #expect(try await leader.value == ["body"])
         #expect(transport.requests.count == 2)
@@ -282,7 +282,7 @@ import Testing
         let stream = try await cache.load(request.impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, because: .staleWhileRevalidate))
         await eventually("the end of the refresh and its cancellation") {
-            !cache.loads.isRefreshing && transport.cancelled != 0
+            !cache.isRefreshing && transport.cancelled != 0
         }
         #expect(transport.requests.count == 2)
     }

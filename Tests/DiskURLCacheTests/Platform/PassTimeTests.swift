@@ -255,7 +255,7 @@ import Testing
         cache.flush()
         #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
         // Idle: no later pass begins, and one that has begun is over.
-        cache.store.maintenance.pause()
+        cache.rest()
         cache.store.maintenance.perform {}
         let other = fixture.open()
         other.flush()

@@ -102,7 +102,7 @@ import Testing
             try await cache.data(for: request).report.outcome == .staleHit(.disk, because: .staleWhileRevalidate))
         await eventually("the refresh in the background") { origin.requests.count == 2 }
         await eventually("the end of the refresh") {
-            cache.cachedResponse(for: request) != nil && !cache.core.loads.isRefreshing
+            cache.cachedResponse(for: request) != nil && !cache.isRefreshing
         }
         cache.markStale(tag: "news")
         clock.advance(by: 30)

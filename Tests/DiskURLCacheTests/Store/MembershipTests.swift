@@ -69,6 +69,18 @@
             #expect(directory.open(SystemFiles(), .justOpened).foundLater() == "b")
         }
 
+        /// The app has deleted the directory of two caches.
+        @Test func askingForTheUsageMakesNoDirectory() throws {
+            let owner = directory.open()
+            owner.put("a")
+            let guest = directory.open()
+            owner.flush()
+            for cache in [owner, guest] { cache.rest() }
+            try FileManager.default.removeItem(at: directory.url)
+            #expect(owner.currentDiskUsage == 0)
+            #expect(!FileManager.default.fileExists(atPath: directory.url.path))
+        }
+
         /// What is in memory only leaves no trace in the file that the caches share, not even a hash of its URL.
         @Test func aGuestTellsNothingOfWhatIsInMemoryOnly() {
             let owner = directory.open()

@@ -29,12 +29,16 @@ struct SharedDirectory: Sendable {
         case resting
     }
 
-    func open(_ files: any FileSystem = SystemFiles(), _ start: Start = .flushed) -> DiskURLCache {
+    func open(
+        _ files: any FileSystem = SystemFiles(), _ start: Start = .flushed,
+        _ change: (inout DiskURLCache.Configuration) -> Void = { _ in }
+    ) -> DiskURLCache {
         let maintenance = MaintenanceQueue()
         if start == .resting { maintenance.pause() }
         var configuration = DiskURLCache.Configuration(memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: url)
         configuration.fileSystem = files
         configuration.clock = clock.wallClock
+        change(&configuration)
         configuration.store = configuration.makeStore(directory: url, maintenance: maintenance)
         let cache = DiskURLCache(configuration: configuration)
         if start == .flushed { cache.flush() }
@@ -70,9 +74,12 @@ extension DiskURLCache {
         cachedResponse(for: Responses.request(path)).map { String(decoding: $0.data, as: UTF8.self) }
     }
 
+    /// Looks for changes by other caches, as one lookup does in each second.
+    func look() { store.disk?.checkNow() }
+
     /// What a lookup finds that comes a second later. By then each cache has looked for changes by others.
     func foundLater(_ path: String = "/a") -> String? {
-        store.disk?.checkNow()
+        look()
         return found(path)
     }
 
