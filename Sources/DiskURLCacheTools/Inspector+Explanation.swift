@@ -76,18 +76,23 @@ extension DiskURLCache.Inspector {
     /// The stored responses of another spelling of the URL (No-Vary-Search).
     private func equivalents(of key: RequestKey) -> [StoredVariant] {
         guard let list = key.variationList, let body = records(of: list, .whole).first?.body else { return [] }
-        let keys = key.equivalents(listedIn: String(decoding: body, as: UTF8.self))
-        return keys.lazy.map { self.variants(of: $0) }.first { !$0.isEmpty } ?? []
+        for equivalent in key.equivalents(listedIn: String(decoding: body, as: UTF8.self)) {
+            let variants = variants(of: equivalent)
+            if !variants.isEmpty { return variants }
+        }
+        return []
     }
 
     /// The records of a key, the most recent first.
     private func records(of key: RequestKey, _ extent: RecordReader.Extent) -> [LoadedRecord] {
         let proof = RecordProof(of: key)
         let name = key.diskKey.name
-        return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
+        var records: [LoadedRecord] = []
+        for slot in 0..<RecordName.slots {
             let reading = reader.read(RecordName(key: name, slot: slot), extent, limit: .max >> 1)
-            guard case .record(let record) = reading, proof.holds(for: record) else { return nil }
-            return record
-        }.sorted { $0.footer.sequence > $1.footer.sequence }
+            guard case .record(let record) = reading, proof.holds(for: record) else { continue }
+            records.append(record)
+        }
+        return records.sorted { $0.footer.sequence > $1.footer.sequence }
     }
 }

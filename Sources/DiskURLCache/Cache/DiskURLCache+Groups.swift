@@ -84,7 +84,9 @@ extension DiskURLCache {
         var criteria = EntryCriteria.everything
         criteria.storedBefore = date
         var hosts: Set<UInt32> = []
-        var tags = [tag, authorization.map { core.tag(ofCredentials: $0) }].compactMap { $0 }
+        var tags: [String] = []
+        if let tag { tags.append(tag) }
+        if let authorization { tags.append(core.tag(ofCredentials: authorization)) }
         if let request {
             guard let key = core.key(for: request) else { return refuse("the request has no key.") }
             criteria.resource = key.resource

@@ -163,7 +163,8 @@ extension DiskURLCache {
                 let folders = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask)
                 return folders.first ?? FileManager.default.temporaryDirectory
             }
-            let home = getpwuid(geteuid()).flatMap { $0.pointee.pw_dir }.map { String(cString: $0) }
+            var home: String?
+            if let user = getpwuid(geteuid()), let path = user.pointee.pw_dir { home = String(cString: path) }
             return cachesFolder(by: ProcessInfo.processInfo.environment, home: home)
         }
 
@@ -174,12 +175,15 @@ extension DiskURLCache {
             // systemd gives several, separated by colons. By the rules a relative path does not count.
             let service = environment["CACHE_DIRECTORY"]?.split(separator: ":").first.map(String.init)
             // A container gives a user whom it does not know the home "/"; Debian gives "/nonexistent" to services.
-            let homes = [environment["HOME"], home].compactMap { $0 }
-                .filter { !["", "/", "/nonexistent"].contains($0) }
-                .map { $0 + "/.cache" }
-            let paths = [service, environment["XDG_CACHE_HOME"]].compactMap { $0 } + homes
-            let path = paths.first { $0.hasPrefix("/") } ?? NSTemporaryDirectory()
-            return URL(fileURLWithPath: path, isDirectory: true)
+            let noHomes = ["", "/", "/nonexistent"]
+            var paths = [service, environment["XDG_CACHE_HOME"]]
+            for case let home? in [environment["HOME"], home] where !noHomes.contains(home) {
+                paths.append(home + "/.cache")
+            }
+            for case let path? in paths where path.hasPrefix("/") {
+                return URL(fileURLWithPath: path, isDirectory: true)
+            }
+            return URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
         }
 
         /// The settings that two caches with the same folder have in common, by name.

@@ -45,14 +45,11 @@ package final class EventHub: Sendable {
 
     /// Logs a problem once, and sends it once, when it occurs while there is a listener.
     func report(once problem: DiskURLCache.Error) {
-        let (isLogged, isSent) = state.withLock { state in
-            let occasion = problem.occasion
-            return (
-                state.logged.insert(occasion).inserted, !state.listeners.isEmpty && state.sent.insert(occasion).inserted
-            )
-        }
-        if isLogged { log(problem.description) }
-        if isSent { emit(.problem(problem)) }
+        let occasion = problem.occasion
+        let mustLog = state.withLock { $0.logged.insert(occasion).inserted }
+        let mustSend = state.withLock { !$0.listeners.isEmpty && $0.sent.insert(occasion).inserted }
+        if mustLog { log(problem.description) }
+        if mustSend { emit(.problem(problem)) }
     }
 
     package func addListener(

@@ -32,7 +32,11 @@ struct BodyDigests: Sendable {
         if !isCoded, !isPart { names.append("Repr-Digest") }
         // The whole representation without them.
         if !isCoded || isDecoded, !isPart { names.append("Unencoded-Digest") }
-        stated = names.flatMap { name in fields[name].map { Self.members(of: $0, in: name) } ?? [] }
+        var stated: [Stated] = []
+        for name in names {
+            if let value = fields[name] { stated += Self.members(of: value, in: name) }
+        }
+        self.stated = stated
         guard !stated.isEmpty else { return nil }
         for digest in stated { hashes[digest.algorithm] = ContentHash(digest.algorithm) }
     }

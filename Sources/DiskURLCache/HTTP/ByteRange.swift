@@ -30,12 +30,18 @@ enum ByteRange: Sendable, Equatable {
     init?(_ member: Substring) {
         let parts = member.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
-        switch (FieldSyntax.number(parts[0], limit: Int.max), FieldSyntax.number(parts[1], limit: Int.max)) {
-        case (nil, let length?) where parts[0].isEmpty: self = .suffix(length)
-        case (let first?, nil) where parts[1].isEmpty: self = .from(first, through: nil)
-        case (let first?, let last?) where last >= first: self = .from(first, through: last)
-        default: return nil
+        if parts[0].isEmpty {
+            guard let length = FieldSyntax.number(parts[1], limit: Int.max) else { return nil }
+            self = .suffix(length)
+            return
         }
+        guard let first = FieldSyntax.number(parts[0], limit: Int.max) else { return nil }
+        if parts[1].isEmpty {
+            self = .from(first, through: nil)
+            return
+        }
+        guard let last = FieldSyntax.number(parts[1], limit: Int.max), last >= first else { return nil }
+        self = .from(first, through: last)
     }
 
     /// The bytes of a representation of `total` bytes; nil when the range is not satisfiable (RFC 9110 §14.1.2).

@@ -32,20 +32,24 @@ enum Freshening {
     /// The stored responses that the 304 confirms, beginning with the response to serve.
     private static func indicesNamed(by exchange: Exchange, revalidation: Revalidation) -> [Int] {
         let candidates = exchange.candidates
-        let order = (revalidation.index.map { [$0] } ?? []) + candidates.indices.filter { $0 != revalidation.index }
+        var order = candidates.indices.filter { $0 != revalidation.index }
+        if let selected = revalidation.index { order.insert(selected, at: 0) }
         let validatable = order.filter { Revalidation.isValidatable(candidates[$0].response, for: exchange.request) }
         if let value = exchange.fields["ETag"] {
             guard let tag = EntityTag(value) else { return [] }
             let strong = validatable.filter { candidates[$0].response.entityTag?.stronglyMatches(tag) == true }
             if !strong.isEmpty { return strong }
             // A weak validator freshens one response only: the most recent match.
-            return Array(validatable.filter { candidates[$0].response.entityTag?.weaklyMatches(tag) == true }.prefix(1))
+            let weak = validatable.first { candidates[$0].response.entityTag?.weaklyMatches(tag) == true }
+            return weak.map { [$0] } ?? []
         }
         if let value = exchange.fields["Last-Modified"] {
-            let same = validatable.filter { candidates[$0].response.fields["Last-Modified"] == value }
-            if !same.isEmpty { return Array(same.prefix(1)) }
+            if let same = validatable.first(where: { candidates[$0].response.fields["Last-Modified"] == value }) {
+                return [same]
+            }
             if let modified = HTTPDate.parse(value, reference: exchange.responseTime) {
-                return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
+                let same = validatable.first { candidates[$0].response.lastModified == modified }
+                return same.map { [$0] } ?? []
             }
         }
         // Many servers send a 304 without a validator. It is clear which stored response it confirms only if there is

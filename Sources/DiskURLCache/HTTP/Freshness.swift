@@ -47,13 +47,16 @@ package struct Freshness: Sendable, Equatable {
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
-        if facts.isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if facts.isOrdinary, case .atLeast(let seconds) = options.lifetime {
+        guard facts.isOrdinary else { return servedLifetime(of: facts, options: options) }
+        switch options.lifetime {
+        case .always(let seconds): return (max(0, seconds), .option)
+        case .atLeast(let seconds):
             let served = servedLifetime(of: facts, options: options)
             // A response that needs a validation for each use has no lifetime of its own.
-            return facts.directives.noCache || served.0 <= seconds ? (max(0, seconds), .option) : served
+            if facts.directives.noCache || served.0 <= seconds { return (max(0, seconds), .option) }
+            return served
+        case .asServed, .whenMissing: return servedLifetime(of: facts, options: options)
         }
-        return servedLifetime(of: facts, options: options)
     }
 
     /// The lifetime that the response states, or that is set or guessed for one that states none.
@@ -61,7 +64,8 @@ package struct Freshness: Sendable, Equatable {
         let stated = facts.statedLifetime(inSharedCache: options.isShared)
         if let stated { return (stated.seconds.count, stated.source) }
         if facts.isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        return heuristicLifetime(of: facts, options: options).map { ($0, .heuristic) } ?? (0, .none)
+        guard let guessed = heuristicLifetime(of: facts, options: options) else { return (0, .none) }
+        return (guessed, .heuristic)
     }
 
     /// `max-age`, or `Expires` minus `Date` without one.
@@ -76,11 +80,12 @@ package struct Freshness: Sendable, Equatable {
 
     /// RFC 9111 §4.2.2: a part of the time since the last modification; nil when no heuristic may be used.
     private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int64? {
-        guard options.usesHeuristicFreshness, !facts.directives.hasMalformed,
-            facts.directives.isPublic
-                || StatusCode.isHeuristicallyCacheable(facts.status) && !(options.isShared && options.isCautious),
-            let unchangedFor = facts.unchangedFor
-        else { return nil }
+        guard options.usesHeuristicFreshness, !facts.directives.hasMalformed else { return nil }
+        if !facts.directives.isPublic {
+            guard StatusCode.isHeuristicallyCacheable(facts.status) else { return nil }
+            if options.isShared, options.isCautious { return nil }
+        }
+        guard let unchangedFor = facts.unchangedFor else { return nil }
         let fraction = min(max(options.heuristicFraction, 0), 1)
         return min((unchangedFor * fraction).wholeSeconds, max(0, options.heuristicLimit))
     }

@@ -50,10 +50,15 @@ enum HTTPDate {
         var time = time_t(clamping: seconds)
         var parts = tm()
         gmtime_r(&time, &parts)
-        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded($0, to: 2) }.joined(separator: ":")
-        let day = "\(padded(parts.tm_mday, to: 2)) \(months[Int(parts.tm_mon)]) \(padded(1900 + parts.tm_year, to: 4))"
         // The system's weeks begin on Sunday.
-        return "\(shortDays[Int(parts.tm_wday + 6) % 7]), \(day) \(clock) GMT"
+        let weekday = shortDays[Int(parts.tm_wday + 6) % 7]
+        let day = padded(parts.tm_mday, to: 2)
+        let month = months[Int(parts.tm_mon)]
+        let year = padded(1900 + parts.tm_year, to: 4)
+        let hour = padded(parts.tm_hour, to: 2)
+        let minute = padded(parts.tm_min, to: 2)
+        let second = padded(parts.tm_sec, to: 2)
+        return "\(weekday), \(day) \(month) \(year) \(hour):\(minute):\(second) GMT"
     }
 
     private static func padded(_ number: Int32, to width: Int) -> String {

@@ -75,12 +75,13 @@ enum PartialContent {
     static func combined(
         _ exchange: Exchange, with candidate: Candidate, from start: Int, isShared: Bool
     ) -> (StoredResponse, Parts)? {
-        guard exchange.status == 206, let held = held(by: candidate), held.range.upperBound == start,
-            let range = exchange.fields["Content-Range"].flatMap(ContentRange.init),
-            range.range == start..<held.total, range.total == held.total,
-            exchange.fields["Content-Encoding"] == nil,
-            let stored = candidate.response.entityTag, let new = exchange.fields["ETag"].flatMap(EntityTag.init),
-            stored.stronglyMatches(new)
+        guard exchange.status == 206, exchange.fields["Content-Encoding"] == nil else { return nil }
+        // The new part is all that the stored one lacks.
+        guard let held = held(by: candidate), held.range.upperBound == start else { return nil }
+        guard let range = exchange.fields["Content-Range"].flatMap(ContentRange.init) else { return nil }
+        guard range.total == held.total, range.range == start..<held.total else { return nil }
+        guard let stored = candidate.response.entityTag,
+            let new = exchange.fields["ETag"].flatMap(EntityTag.init), stored.stronglyMatches(new)
         else { return nil }
         var whole = StorableFields.updated(candidate.response, by: exchange, isShared: isShared)
         whole.status = 200

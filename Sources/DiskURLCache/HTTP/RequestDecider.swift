@@ -20,8 +20,11 @@ struct RequestDecider {
         if let index = firstMatch(&digests, where: { $0.status != 206 }) { return whole(index) }
         let index = firstMatch(&digests) { _ in true }
         if request.isRetrieval, let index { return part(index) }
-        let hasOthers = candidates.contains { $0.response.answers(method: request.method) }
-        return hasOthers && index == nil ? validation(of: nil, because: .variantNotInCache) : network(.notInCache)
+        // The validators of the other variants are offered.
+        if index == nil, candidates.contains(where: { $0.response.answers(method: request.method) }) {
+            return validation(of: nil, because: .variantNotInCache)
+        }
+        return network(.notInCache)
     }
 
     func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> Int? {

@@ -51,7 +51,8 @@ extension Revalidation {
     private static func offeredTags(
         of candidates: [Candidate], for request: RequestFacts, selected: Int?
     ) -> [EntityTag] {
-        let order = (selected.map { [$0] } ?? []) + candidates.indices.filter { $0 != selected }
+        var order = candidates.indices.filter { $0 != selected }
+        if let selected { order.insert(selected, at: 0) }
         var tags: [EntityTag] = []
         for index in order where isValidatable(candidates[index].response, for: request) {
             guard let tag = candidates[index].response.entityTag, !tags.contains(tag),

@@ -62,14 +62,18 @@ struct SearchVariation: Sendable, Hashable {
             // Parameters with the same name keep their order. Names are sorted by code units, as the draft says; any
             // fixed order would do.
             let sorted = pairs.enumerated().sorted { left, right in
-                left.element.name == right.element.name
-                    ? left.offset < right.offset
-                    : left.element.name.utf16.lexicographicallyPrecedes(right.element.name.utf16)
+                if left.element.name == right.element.name { return left.offset < right.offset }
+                return left.element.name.utf16.lexicographicallyPrecedes(right.element.name.utf16)
             }
             pairs = sorted.map(\.element)
         }
         // The lengths make sure that a part cannot look like the next one.
-        return pairs.map { "\($0.name.utf8.count):\($0.name)=\($0.value.utf8.count):\($0.value)" }.joined()
+        var text = ""
+        for (name, value) in pairs {
+            text += "\(name.utf8.count):\(name)="
+            text += "\(value.utf8.count):\(value)"
+        }
+        return text
     }
 
     /// Decodes a name or a value like the application/x-www-form-urlencoded parser (WHATWG URL §5.1): `+` is a space,

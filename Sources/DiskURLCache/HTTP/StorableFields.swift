@@ -74,11 +74,13 @@ enum StorableFields {
 
     private static func isWellFormed(_ name: String, _ value: String) -> Bool {
         let delete: UInt8 = 0x7F
-        return name.withBytes { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
-            && !value.contains(byte: delete)
-            && value.withBytes {
-                !UnsafeRawBufferPointer($0).mayHaveByte(below: 0x20) || $0.allSatisfy { $0 >= 0x20 || $0 == 0x09 }
-            }
+        guard name.withBytes({ !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }) else { return false }
+        if value.contains(byte: delete) { return false }
+        return value.withBytes { bytes in
+            // Decided by words for nearly all values.
+            if !UnsafeRawBufferPointer(bytes).mayHaveByte(below: 0x20) { return true }
+            return bytes.allSatisfy { $0 >= 0x20 || $0 == 0x09 }
+        }
     }
 
     /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field

@@ -90,8 +90,12 @@ package struct Explainer {
     }
 
     private var text: String {
-        Topic.allCases.compactMap { topic in lines[topic].map { ([topic.rawValue] + $0).joined(separator: "\n") } }
-            .joined(separator: "\n\n")
+        var sections: [String] = []
+        for topic in Topic.allCases {
+            guard let lines = lines[topic] else { continue }
+            sections.append(([topic.rawValue] + lines).joined(separator: "\n"))
+        }
+        return sections.joined(separator: "\n\n")
     }
 
     /// - Parameters:
@@ -121,15 +125,14 @@ package struct Explainer {
 
     /// Why the request itself wants the origin's answer: then no change of the response helps. Nil if it does not.
     private func wish(in decision: CacheDecision) -> DiskURLCache.Reason? {
-        let reason: DiskURLCache.Reason? =
-            switch decision {
-            case .fetch(let reason, _), .unsatisfiable(let reason): reason
-            case .revalidate(let revalidation): revalidation.reason
-            case .useStored: nil
-            }
-        return reason.flatMap {
-            [.cachePolicy, .requestDirective, .requestNoStore, .precondition].contains($0) ? $0 : nil
+        let reason: DiskURLCache.Reason
+        switch decision {
+        case .fetch(let why, _), .unsatisfiable(let why): reason = why
+        case .revalidate(let revalidation): reason = revalidation.reason
+        case .useStored: return nil
         }
+        let wishes: [DiskURLCache.Reason] = [.cachePolicy, .requestDirective, .requestNoStore, .precondition]
+        return wishes.contains(reason) ? reason : nil
     }
 
     /// Advice about a response, if it is the response that has to change.
@@ -176,10 +179,11 @@ package struct Explainer {
             say(.key, "The value of Authorization is part of the key.", "RFC 9111 §3.5")
         }
         if let variant { say(.key, "The variant \"\(variant)\" of the client is part of the key.") }
-        let plain = [false, true].map { isShared in
-            DiskURLCache.KeyPolicy.standard.decision(for: request, .init(isShared: isShared, variant: variant)).key
+        func isStandard(inSharedCache isShared: Bool) -> Bool {
+            let form = RequestKey.Form(isShared: isShared, variant: variant)
+            return DiskURLCache.KeyPolicy.standard.decision(for: request, form).key == key
         }
-        if !plain.contains(key) {
+        if !isStandard(inSharedCache: false), !isStandard(inSharedCache: true) {
             say(.key, "A key policy changes the standard key.")
         }
     }
@@ -215,10 +219,11 @@ package struct Explainer {
         for (index, candidate) in candidates.enumerated() {
             let response = candidate.response
             let age = span(now.timeIntervalSince(response.responseTime))
-            let text =
-                (variants.count == 1 ? "The response" : "Variant \(index + 1)")
-                + ": status \(response.status), \(candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variants[index].layer)"
-            say(.stored, text + selection(response.vary) + ".", response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1")
+            let name = variants.count == 1 ? "The response" : "Variant \(index + 1)"
+            let size = "status \(response.status), \(candidate.bodyLength) bytes"
+            let origin = "arrived or confirmed \(age) ago, from \(variants[index].layer)"
+            let source = response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1"
+            say(.stored, "\(name): \(size), \(origin)\(selection(response.vary)).", source)
         }
         if isEquivalent, let said = variants.first?.metadata.http?.fields["No-Vary-Search"] {
             say(
@@ -232,11 +237,10 @@ package struct Explainer {
     private func selection(_ vary: VaryKey) -> String {
         if vary.matchesNothing { return "; Vary: * matches no request" }
         if vary.fields.isEmpty { return "" }
-        let different = vary.differences(from: facts.fields)
-        return "; selected by \(vary.fields.map(\.name).joined(separator: ", "))"
-            + (different.isEmpty
-                ? ", the same as in this request"
-                : ", but this request differs in \(different.joined(separator: ", "))")
+        let names = vary.fields.map(\.name).joined(separator: ", ")
+        let different = vary.differences(from: facts.fields).joined(separator: ", ")
+        if different.isEmpty { return "; selected by \(names), the same as in this request" }
+        return "; selected by \(names), but this request differs in \(different)"
     }
 
     // MARK: The decision

@@ -71,12 +71,18 @@ enum CanonicalJSON {
         private static func object(_ members: [(name: [UInt8], value: [UInt8])]) -> [UInt8] {
             // Members with the same name keep their order, since the server chooses which of them counts.
             let sorted = members.enumerated().sorted { left, right in
-                left.element.name == right.element.name
-                    ? left.offset < right.offset : left.element.name.lexicographicallyPrecedes(right.element.name)
+                if left.element.name == right.element.name { return left.offset < right.offset }
+                return left.element.name.lexicographicallyPrecedes(right.element.name)
             }
-            return [0x7b] + sorted.map { $0.element.name + [0x3a] + $0.element.value }.joined(separator: [0x2c]) + [
-                0x7d
-            ]
+            var text = [UInt8(ascii: "{")]
+            for (position, member) in sorted.enumerated() {
+                if position > 0 { text.append(UInt8(ascii: ",")) }
+                text += member.element.name
+                text.append(UInt8(ascii: ":"))
+                text += member.element.value
+            }
+            text.append(UInt8(ascii: "}"))
+            return text
         }
 
         private mutating func string() -> [UInt8]? {

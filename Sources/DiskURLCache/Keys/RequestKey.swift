@@ -198,8 +198,11 @@ extension DiskURLCache.KeyPolicy {
         text += userText(of: request, credentials, form)
         // RFC 9110 §7.1: the `Host` field may differ from the host of the URL.
         let hostField = request.headerFields["Host"].map { parts.canonical(hostField: $0) }
-        let otherHost = hostField.flatMap { $0[...] == parts.authority ? nil : $0 }
-        if let host = otherHost ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
+        if let hostField, hostField[...] != parts.authority {
+            text += "\nhost:\(hostField)"
+        } else if parts.hasTrailingDot {
+            text += "\nhost:\(parts.host)."
+        }
         return .key(RequestKey(text: text + form.text, uri: uri, isForHead: method == "HEAD"))
     }
 

@@ -34,12 +34,14 @@ extension URLCanonicalizer {
     /// names (RFC 5891, UTS 46) are Foundation's: requests get their names by them, too.
     static func asciiHost(_ name: String) -> String? {
         if name.hasPrefix("[") || name.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }) { return name }
-        guard let plain = name.removingPercentEncoding,
-            !plain.unicodeScalars.contains(where: { $0.value <= 0x20 || "/?#@*:[]%\\".unicodeScalars.contains($0) }),
-            let text = URL(string: "http://\(plain)/")?.absoluteString, text.hasPrefix("http://"), text.hasSuffix("/")
-        else { return nil }
-        let host = text.dropFirst(7).dropLast()
-        return host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x80 && $0 != UInt8(ascii: "%") } ? String(host) : nil
+        guard let plain = name.removingPercentEncoding else { return nil }
+        let forbidden = "/?#@*:[]%\\".unicodeScalars
+        for scalar in plain.unicodeScalars where scalar.value <= 0x20 || forbidden.contains(scalar) { return nil }
+        guard let text = URL(string: "http://\(plain)/")?.absoluteString else { return nil }
+        guard text.hasPrefix("http://"), text.hasSuffix("/") else { return nil }
+        let host = text.dropFirst("http://".count).dropLast()
+        for byte in host.utf8 where byte <= 0x20 || byte >= 0x80 || byte == UInt8(ascii: "%") { return nil }
+        return String(host)
     }
 
     /// Whether every client reads a host as the same address. False for an IPv4 address that is not four decimal
@@ -48,23 +50,35 @@ extension URLCanonicalizer {
     /// - Parameter host: without its trailing dot, and no IPv6 literal.
     static func isReadAlike(_ host: some BidirectionalCollection<UInt8>) -> Bool {
         let dot = UInt8(ascii: ".")
-        let last = host[(host.lastIndex(of: dot).map { host.index(after: $0) } ?? host.startIndex)...]
+        var last = host[...]
+        if let lastDot = host.lastIndex(of: dot) { last = host[host.index(after: lastDot)...] }
         guard let first = last.first, isDigit(first) else { return true }
-        let hexadecimal = last.dropFirst(2)
-        let isHexadecimal =
-            first == UInt8(ascii: "0") && last.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
-            && hexadecimal.allSatisfy { isDigit($0) || ($0 | 0x20) &- 97 < 6 }
-        guard isHexadecimal || last.allSatisfy(isDigit) else { return true }
-        var numbers = 0
-        for label in host.split(separator: dot, omittingEmptySubsequences: false) {
-            let isCanonical = label.count == 1 || label.first != UInt8(ascii: "0")
-            guard (1...3).contains(label.count), label.allSatisfy(isDigit), isCanonical,
-                label.reduce(0, { $0 * 10 + Int($1 - 48) }) < 256
-            else { return false }
-            numbers += 1
-        }
-        return numbers == 4
+        guard isHexadecimal(last) || last.allSatisfy(isDigit) else { return true }
+        let labels = host.split(separator: dot, omittingEmptySubsequences: false)
+        guard labels.count == 4 else { return false }
+        for label in labels where !isByte(label) { return false }
+        return true
     }
+
+    /// `0x` and any number of digits, of which there may be none.
+    private static func isHexadecimal(_ label: some Collection<UInt8>) -> Bool {
+        let start = Array(label.prefix(2))
+        guard start.count == 2, start[0] == UInt8(ascii: "0"), lowercased(start[1]) == UInt8(ascii: "x") else {
+            return false
+        }
+        return label.dropFirst(2).allSatisfy { isDigit($0) || lowercased($0) &- UInt8(ascii: "a") < 6 }
+    }
+
+    /// A decimal number below 256, without zeros before it.
+    private static func isByte(_ label: some Collection<UInt8>) -> Bool {
+        guard (1...3).contains(label.count), label.allSatisfy(isDigit) else { return false }
+        if label.count > 1, label.first == UInt8(ascii: "0") { return false }
+        var number = 0
+        for digit in label { number = number * 10 + Int(digit - UInt8(ascii: "0")) }
+        return number < 256
+    }
+
+    private static func lowercased(_ letter: UInt8) -> UInt8 { letter | 0x20 }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- 48 < 10 }
 
@@ -78,7 +92,8 @@ extension URLCanonicalizer {
         if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF { return nil }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil else { return nil }
-        return "[\(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))]"
+        let letters = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return "[\(String(decoding: letters, as: UTF8.self))]"
     }
 
     /// The canonical form of the beginning of a URL, and its host; nil if no URL begins like this.
@@ -115,12 +130,19 @@ extension URLCanonicalizer {
 
     /// Bytes with those escaped that no URL can hold, as Foundation does it.
     static func escaped(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        bytes.flatMap { byte -> [UInt8] in
-            let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
-            if isAllowed { return [byte] }
-            let digits = String(byte, radix: 16, uppercase: true)
-            return Array("%\(digits.utf8.count == 1 ? "0" : "")\(digits)".utf8)
+        let digits = Array("0123456789ABCDEF".utf8)
+        let forbidden = Array("\"<>\\^`{|}".utf8)
+        var escaped: [UInt8] = []
+        for byte in bytes {
+            if byte > 0x20, byte < 0x7F, !forbidden.contains(byte) {
+                escaped.append(byte)
+            } else {
+                escaped.append(UInt8(ascii: "%"))
+                escaped.append(digits[Int(byte >> 4)])
+                escaped.append(digits[Int(byte & 0xF)])
+            }
         }
+        return escaped
     }
 }
 

@@ -73,9 +73,9 @@ enum URLCanonicalizer {
         } else {
             // A colon or bracket outside of an IPv6 literal: no request could be sent to such a URL. A host with an
             // escape is another host for each client.
-            guard !host.utf8.contains(where: { [.colon, .openingBracket, .closingBracket, .percent].contains($0) }),
-                let name = asciiHost(host), isReadAlike(name.utf8)
-            else { return nil }
+            let forbidden: [UInt8] = [.colon, .openingBracket, .closingBracket, .percent]
+            guard !host.utf8.contains(where: forbidden.contains) else { return nil }
+            guard let name = asciiHost(host), isReadAlike(name.utf8) else { return nil }
             host = name
         }
         // Port 0 is no port that a request could be sent to.

@@ -222,11 +222,12 @@ package final class LoadReader: Sendable {
 
     /// The length of the body as the store or the head of the answer gives it; nil if neither does.
     func expectedLength(_ head: DeliveredHead) -> Int? {
-        switch driver.report.outcome {
-        case .hit, .revalidated: driver.report.bytes
+        let report = driver.report
+        switch report.outcome {
+        case .hit, .revalidated: return report.bytes
         case .miss, .bypass, .notAllowed, .failed:
-            driver.report.request.method == "HEAD"
-                ? 0 : ResponseHead(status: head.status, fields: head.fields).bodyLength
+            if report.request.method == "HEAD" { return 0 }
+            return ResponseHead(status: head.status, fields: head.fields).bodyLength
         }
     }
 

@@ -130,12 +130,15 @@ extension LoadReport {
             case .notAllowed(let reason): .notAllowed(reason)
             case .failed: .failed
             }
-        let (isStored, refusal): (Bool?, DiskURLCache.Reason?) =
-            switch storage {
-            case nil: (nil, nil)
-            case .stored?: (true, nil)
-            case .refused(let reason)?: (false, reason)
-            }
+        var isStored: Bool?
+        var refusal: DiskURLCache.Reason?
+        switch storage {
+        case nil: break
+        case .stored?: isStored = true
+        case .refused(let reason)?:
+            isStored = false
+            refusal = reason
+        }
         return DiskURLCache.Report(
             url: request.foundationURL?.removingCredentials, method: request.method, outcome: publicOutcome,
             status: status, bytes: bytes, age: (freshness?.age ?? ageOnArrival).map { Int(clamping: $0) },

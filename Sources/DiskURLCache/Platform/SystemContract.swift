@@ -15,12 +15,19 @@ enum SystemContract {
     /// have. Only the fields that distinguish users are taken from the current one.
     static func request(original: URLRequest?, current: URLRequest?, answeredBy url: URL?) -> URLRequest? {
         guard let url else { return current ?? original }
-        let requests = [original, current].compactMap { $0 }.filter { $0.url.map { isSame($0, url) } ?? false }
-        guard var request = requests.first, let last = requests.last else { return nil }
+        let isOriginal = isRequest(original, for: url)
+        let isCurrent = isRequest(current, for: url)
+        guard isOriginal, var request = original else { return isCurrent ? current : nil }
+        guard isCurrent, let current else { return request }
         for name in ["Authorization", "Cookie"] where request.value(forHTTPHeaderField: name) == nil {
-            if let value = last.value(forHTTPHeaderField: name) { request.setValue(value, forHTTPHeaderField: name) }
+            if let value = current.value(forHTTPHeaderField: name) { request.setValue(value, forHTTPHeaderField: name) }
         }
         return request
+    }
+
+    private static func isRequest(_ request: URLRequest?, for url: URL) -> Bool {
+        guard let requested = request?.url else { return false }
+        return isSame(requested, url)
     }
 
     /// Compares URLs without their fragments, which are not sent.

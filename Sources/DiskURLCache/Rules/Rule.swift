@@ -180,17 +180,22 @@ extension DiskURLCache {
         /// Whether a rule that may apply to a request does so, once the response is known.
         func applies(to contentType: String?) -> Bool {
             guard case .contentType(let pattern) = match.kind else { return true }
-            guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
-            return Glob.matches(pattern.utf8, type.lowercased().filter { $0 != " " }.utf8)
+            guard let contentType else { return false }
+            let withoutParameters = contentType.prefix { $0 != ";" }
+            let type = withoutParameters.lowercased().filter { $0 != " " }
+            return Glob.matches(pattern.utf8, type.utf8)
         }
 
         private static func isBelow(_ path: String, host: String?, _ url: String) -> Bool {
-            guard host == nil || host == URLCanonicalizer.host(ofNormal: url),
-                // The first slash after those of the scheme.
-                let start = url.utf8.dropFirst(8).firstIndex(of: UInt8(ascii: "/")), url[start...].hasPrefix(path)
-            else { return false }
-            let rest = url[start...].utf8.dropFirst(path.utf8.count)
-            return path.hasSuffix("/") || rest.first.map { "/?;".utf8.contains($0) } ?? true
+            guard host == nil || host == URLCanonicalizer.host(ofNormal: url) else { return false }
+            // The first slash after those of the scheme.
+            guard let start = url.utf8.dropFirst(8).firstIndex(of: UInt8(ascii: "/")) else { return false }
+            let pathAndQuery = url[start...]
+            guard pathAndQuery.hasPrefix(path) else { return false }
+            if path.hasSuffix("/") { return true }
+            // `/a` is above `/a/b` and `/a?b`, but not above `/ab`.
+            guard let next = pathAndQuery.utf8.dropFirst(path.utf8.count).first else { return true }
+            return "/?;".utf8.contains(next)
         }
     }
 }

@@ -16,12 +16,17 @@ enum RuleCheck {
         var seen: [String: DiskURLCache.Options] = [:]
         var problems: [DiskURLCache.Error] = []
         for (index, rule) in rules.enumerated() {
-            let pattern: String? = if case .nothing(let problem) = rule.match.kind { problem } else { nil }
-            var text =
-                pattern ?? problem(in: rule.cacheOptions, keyPolicies: keyPolicies) ?? conflict(of: rule, with: &seen)
-            if pattern != nil, let storage = rule.cacheOptions.storage, storage != .memoryAndDisk {
-                let place = storage == .never ? "out of the cache" : "off the disk"
-                text = (text ?? "") + " Until then the rule keeps every response \(place), to be safe."
+            let text: String?
+            if case .nothing(var problem) = rule.match.kind {
+                if let storage = rule.cacheOptions.storage, storage != .memoryAndDisk {
+                    let place = storage == .never ? "out of the cache" : "off the disk"
+                    problem += " Until then the rule keeps every response \(place), to be safe."
+                }
+                text = problem
+            } else if let problem = problem(in: rule.cacheOptions, keyPolicies: keyPolicies) {
+                text = problem
+            } else {
+                text = conflict(of: rule, with: &seen)
             }
             if let text { problems.append(DiskURLCache.Error(.invalidRule(index: index), details: text)) }
         }
@@ -56,8 +61,9 @@ enum RuleCheck {
         case .whenMissing(let time)?, .always(let time)?, .atLeast(let time)?: durations.append(time)
         case nil: break
         }
-        if durations.contains(where: { $0.map { !($0.seconds >= 0) || $0.seconds.isInfinite } ?? false }) {
-            return "lengths of time are 0 or more."
+        for case let duration? in durations {
+            // Not a number is not 0 or more either.
+            guard duration.seconds >= 0, duration.seconds.isFinite else { return "lengths of time are 0 or more." }
         }
         if let name = cacheOptions.keyPolicy, !keyPolicies.contains(name) {
             return "there is no key policy \"\(name)\" in Configuration.keyPolicies."

@@ -94,14 +94,21 @@ final class TieredStore: Sendable {
                 return true
             }
         }
-        if known.isEmpty, below.isEmpty {
-            below = fallbacks.lazy.map { $0.variants(of: key) }.first { !$0.isEmpty }?.map { $0.from(.fallback) } ?? []
-        }
+        if known.isEmpty, below.isEmpty { below = variantsInFallbacks(of: key) }
         let variants = Self.oneOfEach(known + below.map { keeping($0, of: key) })
         let record = MemoryRecord(variants: variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
         // If a loaded body is too large for memory, the next lookup reads again.
         memory.endRead(key, ticket: ticket, promoting: record.cost <= largestMemoryEntry ? record : nil)
         return variants
+    }
+
+    /// The variants in the first fallback directory that has any.
+    private func variantsInFallbacks(of key: RequestKey) -> [StoredVariant] {
+        for fallback in fallbacks {
+            let variants = fallback.variants(of: key)
+            if !variants.isEmpty { return variants.map { $0.from(.fallback) } }
+        }
+        return []
     }
 
     /// The most recent version of each variant, the most recent variant first.

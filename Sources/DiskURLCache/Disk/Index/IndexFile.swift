@@ -40,9 +40,10 @@ package struct IndexFile {
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> [IndexRow]? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
         let layout = IndexFileLayout(count: count)
-        guard bytes.starts(with: layout.start), bytes[(layout.start.count + 8)...].starts(with: layout.middle),
-            bytes[layout.endOffset...].elementsEqual(layout.end)
-        else { return nil }
+        // The eight bytes of the checksum lie between start and middle.
+        guard bytes.starts(with: layout.start) else { return nil }
+        guard bytes[(layout.start.count + 8)...].starts(with: layout.middle) else { return nil }
+        guard bytes[layout.endOffset...].elementsEqual(layout.end) else { return nil }
         let stored = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: layout.checksumOffset, as: UInt64.self))
         bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
         guard Checksum.of(UnsafeRawBufferPointer(bytes)) == stored else { return nil }
@@ -124,16 +125,30 @@ extension IndexRow {
 
     /// Nil at the end, and if the bytes are not a valid row.
     fileprivate init?(_ reader: inout ByteReader) {
-        guard let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
-            let hostHash = reader.number(UInt32.self), let tags = reader.number(UInt32.self),
-            let varyHash = reader.number(UInt32.self), let blocks = reader.number(UInt32.self),
-            let modified = reader.number(Int64.self), let accessedAt = reader.number(UInt32.self),
-            let storedAt = reader.number(UInt32.self), let slot = reader.number(UInt8.self),
-            let flags = reader.number(UInt8.self), slot < RecordName.slots, blocks <= Self.maximumBlocks
+        guard
+            let resource = reader.number(UInt64.self),
+            let low = reader.number(UInt64.self),
+            let hostHash = reader.number(UInt32.self),
+            let tags = reader.number(UInt32.self),
+            let varyHash = reader.number(UInt32.self),
+            let blocks = reader.number(UInt32.self),
+            let modified = reader.number(Int64.self),
+            let accessedAt = reader.number(UInt32.self),
+            let storedAt = reader.number(UInt32.self),
+            let slot = reader.number(UInt8.self),
+            let flags = reader.number(UInt8.self)
         else { return nil }
+        guard slot < RecordName.slots, blocks <= Self.maximumBlocks else { return nil }
         self.init(
-            key: KeyName(resource: resource, low: low), hostHash: hostHash, tagFilter: TagFilter(bits: tags),
-            varyHash: varyHash, blocks: blocks, modified: modified, accessedAt: accessedAt, storedAt: storedAt,
-            slot: slot, flags: Flags(rawValue: flags))
+            key: KeyName(resource: resource, low: low),
+            hostHash: hostHash,
+            tagFilter: TagFilter(bits: tags),
+            varyHash: varyHash,
+            blocks: blocks,
+            modified: modified,
+            accessedAt: accessedAt,
+            storedAt: storedAt,
+            slot: slot,
+            flags: Flags(rawValue: flags))
     }
 }

@@ -163,11 +163,10 @@ extension RecordFiles {
     /// Writes the whole record again, into a different slot. Not to be called while `DiskStore.io` is held.
     /// - Returns: false if that failed, or if the record was removed or changed meanwhile: it is not brought back.
     func rewrite(_ rewriting: Rewriting, usedAt: UInt64, in disk: DiskStore) -> Bool {
-        guard case .record(let old) = reader.read(rewriting.old.name, .whole, limit: catalog.capacity),
-            old.footer == rewriting.old, let body = old.body,
-            var record = PreparedRecord(
-                StoredEntry(metadata: rewriting.metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
-        else { return false }
+        let reading = reader.read(rewriting.old.name, .whole, limit: catalog.capacity)
+        guard case .record(let old) = reading, old.footer == rewriting.old, let body = old.body else { return false }
+        let entry = StoredEntry(metadata: rewriting.metadata, body: body)
+        guard var record = PreparedRecord(entry, for: DiskKey(old.footer), keepsURL: keepsURLs) else { return false }
         do throws(Errno) {
             return try store(&record, of: nil, insteadOf: old.footer, usedAt: usedAt, in: disk)
         } catch {

@@ -71,22 +71,39 @@ package struct RecordFooter: Sendable, Hashable {
         var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes.suffix(length)))
         guard bytes.count >= length, reader.number(UInt32.self) == Self.magic else { return .damaged }
         guard let version = reader.number(UInt16.self), version == Self.version else { return .foreign }
-        guard let slot = reader.number(UInt8.self), let flags = reader.number(UInt8.self),
-            let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
-            let digest = reader.digest(), let sequence = reader.number(UInt64.self),
+        guard
+            let slot = reader.number(UInt8.self),
+            let flags = reader.number(UInt8.self),
+            let resource = reader.number(UInt64.self),
+            let low = reader.number(UInt64.self),
+            let digest = reader.digest(),
+            let sequence = reader.number(UInt64.self),
             let hostHash = reader.number(UInt32.self),
-            let tags = reader.number(UInt32.self), let storedAt = reader.number(UInt32.self),
-            let varyHash = reader.number(UInt64.self), let metadataLength = reader.number(UInt64.self),
-            let bodyLength = reader.number(UInt64.self), let bodyChecksum = reader.number(UInt64.self),
-            metadataLength <= UInt64(MetadataCodec.maximumLength), bodyLength <= UInt64(Int.max >> 1), flags <= 3
+            let tags = reader.number(UInt32.self),
+            let storedAt = reader.number(UInt32.self),
+            let varyHash = reader.number(UInt64.self),
+            let metadataLength = reader.number(UInt64.self),
+            let bodyLength = reader.number(UInt64.self),
+            let bodyChecksum = reader.number(UInt64.self)
         else { return .damaged }
+        guard flags <= 3 else { return .damaged }
+        guard metadataLength <= UInt64(MetadataCodec.maximumLength) else { return .damaged }
+        guard bodyLength <= UInt64(Int.max >> 1) else { return .damaged }
+        let key = KeyName(resource: resource.bigEndian, low: low.bigEndian)
         return .footer(
             RecordFooter(
-                name: RecordName(key: KeyName(resource: resource.bigEndian, low: low.bigEndian), slot: slot),
-                digest: digest, isOfURL: flags & 2 != 0, isPinned: flags & 1 != 0, sequence: sequence,
+                name: RecordName(key: key, slot: slot),
+                digest: digest,
+                isOfURL: flags & 2 != 0,
+                isPinned: flags & 1 != 0,
+                sequence: sequence,
                 hostHash: hostHash,
-                tagFilter: TagFilter(bits: tags), storedAt: storedAt, varyHash: varyHash,
-                metadataLength: Int(metadataLength), bodyLength: Int(bodyLength), bodyChecksum: bodyChecksum))
+                tagFilter: TagFilter(bits: tags),
+                storedAt: storedAt,
+                varyHash: varyHash,
+                metadataLength: Int(metadataLength),
+                bodyLength: Int(bodyLength),
+                bodyChecksum: bodyChecksum))
     }
 
     /// The metadata before the footer at the end of the bytes. Nil if either is not as it was written.

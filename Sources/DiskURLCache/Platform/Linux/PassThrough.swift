@@ -113,11 +113,11 @@
                 request: facts, url: hop.request.url, revalidation: nil, candidates: [], status: response.statusCode,
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
             let options = cache.cachingOptions(for: hop, response: exchange.fields)
-            guard hop.key != nil,
-                case .store(var stored, _, _) = Storability.verdict(for: exchange, options: options),
-                stored.method == "GET", ContentLength.objection(to: body.count, of: stored) == nil,
-                let head = URLResponse.http(url: url, status: stored.status, fields: stored.fields) as? HTTPURLResponse
-            else { return }
+            let verdict = Storability.verdict(for: exchange, options: options)
+            guard hop.key != nil, case .store(var stored, _, _) = verdict, stored.method == "GET" else { return }
+            guard ContentLength.objection(to: body.count, of: stored) == nil else { return }
+            let made = URLResponse.http(url: url, status: stored.status, fields: stored.fields)
+            guard let head = made as? HTTPURLResponse else { return }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
             guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return }
             stored.fields = edited.fields ?? stored.fields
