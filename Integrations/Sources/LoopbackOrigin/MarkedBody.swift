@@ -11,10 +11,10 @@ public enum MarkedBody {
 
     private static func byte(at offset: Int) -> UInt8 { UInt8(truncatingIfNeeded: offset / piece % 251) }
 
-    /// An origin whose answer may be stored for the path `/stored` only.
+    /// An origin whose answer may be stored for paths that begin with `/stored` only.
     public static func origin(length: Int) async throws -> Origin {
         try await Origin { request, answer in
-            let cacheControl = request.path == "/stored" ? "max-age=3600" : "no-store"
+            let cacheControl = request.path.hasPrefix("/stored") ? "max-age=3600" : "no-store"
             try await answer.head(.ok, ["Cache-Control": cacheControl, "Content-Length": "\(length)"])
             var sent = 0
             while sent < length {
