@@ -34,9 +34,9 @@ extension DiskURLCache {
         }
         var transport = session.map { SessionLink(session: $0) } ?? directLink
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
-        request = transport.withCookies(transport.effectiveRequest(request))
+        let sent = transport.withCookies(Request(transport.effectiveRequest(request)))
         return LoadReader(
-            core.resolve(Request(request), variant: transport.keyVariant), from: core, over: transport,
+            core.resolve(sent, variant: transport.keyVariant), from: core, over: transport,
             acceptsPieces: acceptsPieces)
     }
 

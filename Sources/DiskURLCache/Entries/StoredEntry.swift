@@ -23,8 +23,19 @@ package final class StoredEntry: @unchecked Sendable {
         var reuseFacts: ReuseFacts?
         /// The last matching request's values of the fields that `Vary` names. They are never written to disk.
         var matched: [String?]?
-        /// The head that a load delivered last, and its form.
-        var delivered: (form: DeliveredForm, head: DeliveredHead)?
+        /// The head that a load delivered last.
+        var delivered: Delivered?
+    }
+
+    /// A class, since each hit reads it: one reference is cheap to copy.
+    private final class Delivered: Sendable {
+        let form: DeliveredForm
+        let head: DeliveredHead
+
+        init(_ head: DeliveredHead, in form: DeliveredForm) {
+            self.form = form
+            self.head = head
+        }
     }
 
     /// Everything besides the entry that a delivered head depends on.
@@ -76,7 +87,7 @@ package final class StoredEntry: @unchecked Sendable {
     func deliveredHead(_ form: DeliveredForm, _ make: () -> DeliveredHead) -> DeliveredHead {
         if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.head }
         let head = make()
-        SharedLock.withLock(of: self) { made.delivered = (form, head) }
+        SharedLock.withLock(of: self) { made.delivered = Delivered(head, in: form) }
         return head
     }
 

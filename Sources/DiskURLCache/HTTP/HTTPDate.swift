@@ -85,10 +85,20 @@ enum HTTPDate {
 
 extension HTTPDate {
     private static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-    private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
+
+    /// The words of dates as numbers (`number(of:)`).
+    private static let shortDayNumbers = shortDays.map(number)
+    private static let longDayNumbers = [
+        "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+    ].map(number)
+    private static let monthNumbers = months.map(number)
+    private static let zoneNumbers = [number(of: "GMT")]
+
+    /// A word of at most twelve letters as a number: five bits for each letter, the same for upper and lower case.
+    private static func number(of word: String) -> UInt64 { word.utf8.reduce(0) { $0 << 5 | UInt64($1 & 31) } }
 
     /// Reads a date from left to right; nil if it does not have this form exactly.
     private static func seconds(of text: Text, in form: [UInt8], reference: Date) -> Int64? {
@@ -102,11 +112,11 @@ extension HTTPDate {
         var yearDigits = 0
         for symbol in form {
             switch symbol {
-            case UInt8(ascii: "W"): guard word(&rest, of: shortDays) != nil else { return nil }
-            case UInt8(ascii: "L"): guard word(&rest, of: longDays) != nil else { return nil }
-            case UInt8(ascii: "Z"): guard word(&rest, of: ["GMT"]) != nil else { return nil }
+            case UInt8(ascii: "W"): guard word(&rest, of: shortDayNumbers) != nil else { return nil }
+            case UInt8(ascii: "L"): guard word(&rest, of: longDayNumbers) != nil else { return nil }
+            case UInt8(ascii: "Z"): guard word(&rest, of: zoneNumbers) != nil else { return nil }
             case UInt8(ascii: "B"):
-                guard let index = word(&rest, of: months) else { return nil }
+                guard let index = word(&rest, of: monthNumbers) else { return nil }
                 month = index + 1
             case UInt8(ascii: "D"): guard digit(&rest, of: &day) else { return nil }
             case UInt8(ascii: "H"): guard digit(&rest, of: &hour) else { return nil }
@@ -140,12 +150,15 @@ extension HTTPDate {
     }
 
     /// Takes the letters at the front; gives the index of the word that they spell, nil if they spell none.
-    private static func word(_ rest: inout Text, of words: [String]) -> Int? {
-        let letters = rest.prefix { ($0 | 0x20) &- 97 < 26 }
-        rest = rest.dropFirst(letters.count)
-        return words.firstIndex { word in
-            word.utf8.count == letters.count && word.utf8.elementsEqual(letters) { $0 | 0x20 == $1 | 0x20 }
+    private static func word(_ rest: inout Text, of words: [UInt64]) -> Int? {
+        var spelled: UInt64 = 0
+        var count = 0
+        while let byte = rest.first, (byte | 0x20) &- 97 < 26 {
+            spelled = spelled << 5 | UInt64(byte & 31)
+            count += 1
+            rest.removeFirst()
         }
+        return count <= 12 ? words.firstIndex(of: spelled) : nil
     }
 }
 

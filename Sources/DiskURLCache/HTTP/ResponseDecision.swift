@@ -19,7 +19,9 @@ struct Exchange: Sendable {
 }
 
 /// How the cache handles the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
-enum ResponseDecision: Sendable, Equatable {
+///
+/// Indirect, since a load copies its decision a dozen times.
+indirect enum ResponseDecision: Sendable, Equatable {
     /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])

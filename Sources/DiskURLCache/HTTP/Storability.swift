@@ -25,7 +25,7 @@ enum Storability {
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
         let servesOthers = facts.needNoValidation(options, now: exchange.responseTime)
-        response.fields = HeaderFields(look.kept)
+        response.fields = look.kept
         // RFC 9110 §6.6.1
         if !look.hasDate { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
 

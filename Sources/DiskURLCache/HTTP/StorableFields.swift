@@ -16,7 +16,7 @@ enum StorableFields {
     /// The result of looking at each field of a response once.
     struct Look {
         /// The fields that are stored.
-        fileprivate(set) var kept: [HeaderFields.Field] = []
+        fileprivate(set) var kept: HeaderFields
         /// See `areWellFormed`.
         fileprivate(set) var areWellFormed = true
         fileprivate(set) var hasDate = false
@@ -29,33 +29,33 @@ enum StorableFields {
     /// §5.2.2.7). The fields that decide about reuse are stored, even if `Connection` or `no-cache` names them.
     /// - Parameter control: the directives of `Cache-Control`.
     static func look(at fields: HeaderFields, control: CacheControl, isShared: Bool) -> Look {
-        var look = Look()
-        look.kept.reserveCapacity(fields.count + 1)
+        var look = Look(kept: fields)
+        var isAnyExcluded = false
         // A set: a server may name any number of them.
         var named = Set((control.fieldNames("no-cache") ?? []).map { FieldName($0) })
         if isShared { named.formUnion((control.fieldNames("private") ?? []).map { FieldName($0) }) }
         fields.forEachField { name, value in
             look.areWellFormed = look.areWellFormed && isWellFormed(name, value)
-            guard !isExcluded(name, isShared: isShared) else {
-                if name.equalsIgnoringASCIICase("connection") {
-                    named.formUnion(FieldSyntax.members(of: value).map { FieldName(String($0)) })
-                }
-                // RFC 9112 §6.3: it overrides the length, and is not stored itself.
-                if name.equalsIgnoringASCIICase("transfer-encoding") { named.insert("content-length") }
-                return
-            }
             look.hasDate = look.hasDate || name.equalsIgnoringASCIICase("date")
-            look.kept.append(HeaderFields.Field(name: name, value: value))
+            guard isExcluded(name, isShared: isShared) else { return }
+            isAnyExcluded = true
+            if name.equalsIgnoringASCIICase("connection") {
+                named.formUnion(FieldSyntax.members(of: value).map { FieldName(String($0)) })
+            }
+            // RFC 9112 §6.3: it overrides the length, and is not stored itself.
+            if name.equalsIgnoringASCIICase("transfer-encoding") { named.insert("content-length") }
         }
-        guard !named.isEmpty else { return look }
+        // Then all fields are stored as they are, without a copy.
+        guard isAnyExcluded || !named.isEmpty else { return look }
         named.subtract(["cache-control", "vary", "date", "age", "expires"])
-        look.kept.removeAll { named.contains(FieldName($0.name)) }
+        look.kept = HeaderFields(
+            fields.fields.filter { !isExcluded($0.name, isShared: isShared) && !named.contains(FieldName($0.name)) })
         return look
     }
 
     /// The fields that are stored: see `look(at:control:isShared:)`.
     static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
-        HeaderFields(look(at: fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared).kept)
+        look(at: fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared).kept
     }
 
     private static func isExcluded(_ name: String, isShared: Bool) -> Bool {

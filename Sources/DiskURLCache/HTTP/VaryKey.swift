@@ -87,7 +87,10 @@ extension VaryKey {
 
     /// - Parameter name: of a header field, in lower case.
     static func isCredential(_ name: String) -> Bool {
-        ["authorization", "cookie", "proxy-authorization"].contains(name)
+        switch name {
+        case "authorization", "cookie", "proxy-authorization": true
+        default: false
+        }
     }
 
     fileprivate static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {

@@ -104,6 +104,9 @@ extension DiskURLCache {
                     policy: ReusePolicy(request.cachePolicy), original: request))
         }
 
+        /// Whether a session adds its cookies. Of requests that were no `URLRequest`, the app sees to the cookies.
+        package var handlesCookies: Bool { contents.values.original?.httpShouldHandleCookies ?? false }
+
         /// Nil if Foundation makes no URL of the text.
         package var foundationURL: URL? {
             guard let original = contents.values.original, !contents.values.changes.contains(.url) else {

@@ -13,10 +13,9 @@ enum LoadCall {
     /// Asks a client that confirms each response before it is stored.
     /// - Parameter completion: takes the response to store, perhaps changed, or nil to store none.
     indirect case confirmStorage(of: CachedURLResponse, completion: @Sendable (CachedURLResponse?) -> Void)
-    // Indirect: a report is large, and rare.
+    case finish(LoadReport)
     /// The report is nil for a body whose rest cannot be read.
-    indirect case finish(LoadReport)
-    indirect case fail(Swift.Error, LoadReport?)
+    case fail(Swift.Error, LoadReport?)
 
     var isHead: Bool { if case .receive = self { true } else { false } }
 }

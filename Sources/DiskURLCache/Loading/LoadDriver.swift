@@ -308,24 +308,25 @@ final class LoadDriver: FetchReceiver, Sendable {
     private func end(_ error: (any Swift.Error)? = nil, wasCancelled: Bool = false) -> LoadReport {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
-        let (body, deadline) = state.withLock { state in
+        let now = cache.now
+        let (report, body, deadline, hop, used, head) = state.withLock { state in
+            state.machine.report.end(at: now, error: error)
             // A client that has not taken the body yet keeps it.
             defer { state.body = nil }
-            return (state.body, state.deadline)
+            return (
+                state.machine.report, state.body, state.deadline, state.hop, state.machine.used, state.networkHead
+            )
         }
         body?.complete()
         body?.discard()
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
-        var (report, hop, used, head) = state.withLock { state in
-            (state.machine.report, state.hop, state.machine.used, state.networkHead)
-        }
         Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
         guard client != nil else { return report }
         if let used { cache.addTags(to: used, of: hop) }
         var tags = hop.tags(for: used?.metadata.http?.fields ?? head?.fields)
         if let used, !used.metadata.tags.isEmpty { tags.formUnion(used.metadata.tags.filter(CacheCore.isTagOfApp)) }
-        report.end(at: cache.now, error: error, host: hop.host, tags: tags, in: cache)
+        report.publish(host: hop.host, tags: tags, in: cache)
         return report
     }
 

@@ -61,7 +61,7 @@ extension LoadMachine {
 
     /// Whether a stored response is a redirect that this load has followed before, and the origin may be asked.
     func isCycle(_ reuse: Reuse) -> Bool {
-        guard let key = hop.key, followedKeys.contains(key), mayUseNetwork else { return false }
+        guard !followedKeys.isEmpty, let key = hop.key, followedKeys.contains(key), mayUseNetwork else { return false }
         return (300...399).contains(candidates[reuse.index].response.status)
     }
 

@@ -1,6 +1,8 @@
 import Foundation
 
 /// Notes about the course of a load. They are turned into text only if somebody reads the event or the report.
+///
+/// A value, kept by reference: a load and its client copy it several times, and only the load changes it.
 struct LoadReport: Sendable {
     enum Outcome {
         case hit(DiskURLCache.Layer, DiskURLCache.Reason?)
@@ -20,33 +22,76 @@ struct LoadReport: Sendable {
         case refused(DiskURLCache.Reason)
     }
 
-    // Of the answer.
-    private(set) var outcome = Outcome.miss(.notInCache)
-    private(set) var status = 0
-    /// Of a stored response that was reused without a request.
-    private var freshness: Freshness?
-    /// Of an answer of the network, or of the response that it confirmed.
-    private var ageOnArrival: Int64?
-    private var forwardStatus: Int?
-    /// If another load fetched the answer: why this load would have sent a request.
-    private var collapsedInto: DiskURLCache.Reason?
-    /// Nil if there is no new answer to store, or if it is not decided yet.
-    var storage: Storage?
+    private struct Values: Sendable {
+        // Of the answer.
+        var outcome = Outcome.miss(.notInCache)
+        var status = 0
+        var freshness: Freshness?
+        var ageOnArrival: Int64?
+        var forwardStatus: Int?
+        var collapsedInto: DiskURLCache.Reason?
+        var storage: Storage?
 
-    // Of the whole load.
-    /// The first one, without its redirects.
-    let request: DiskURLCache.Request
-    var bytes = 0
-    var startedAt: Date
-    private var endedAt: Date?
-    var requestedAt: Date?
-    var respondedAt: Date?
-    private var error: (any Swift.Error)?
+        // Of the whole load.
+        let request: DiskURLCache.Request
+        var bytes = 0
+        let startedAt: Date
+        var endedAt: Date?
+        var requestedAt: Date?
+        var respondedAt: Date?
+        var error: (any Swift.Error)?
+    }
+
+    private final class Contents: @unchecked Sendable {
+        // @unchecked: the values are changed only while one report alone has this object.
+        @exclusivity(unchecked) var values: Values
+
+        init(_ values: Values) { self.values = values }
+    }
+
+    private var contents: Contents
+
+    private var values: Values { contents.values }
+
+    private mutating func change(_ change: (inout Values) -> Void) {
+        if !isKnownUniquelyReferenced(&contents) { contents = Contents(contents.values) }
+        change(&contents.values)
+    }
 
     init(of request: DiskURLCache.Request, at time: Date) {
-        self.request = request
-        startedAt = time
+        contents = Contents(Values(request: request, startedAt: time))
     }
+
+    var outcome: Outcome { values.outcome }
+    var status: Int { values.status }
+    /// Of a stored response that was reused without a request.
+    private var freshness: Freshness? { values.freshness }
+    /// Of an answer of the network, or of the response that it confirmed.
+    private var ageOnArrival: Int64? { values.ageOnArrival }
+    private var forwardStatus: Int? { values.forwardStatus }
+    /// If another load fetched the answer: why this load would have sent a request.
+    private var collapsedInto: DiskURLCache.Reason? { values.collapsedInto }
+    /// Nil if there is no new answer to store, or if it is not decided yet.
+    var storage: Storage? {
+        get { values.storage }
+        set { change { $0.storage = newValue } }
+    }
+    /// The first one, without its redirects.
+    var request: DiskURLCache.Request { values.request }
+    var bytes: Int {
+        get { values.bytes }
+        set { change { $0.bytes = newValue } }
+    }
+    var startedAt: Date { values.startedAt }
+    var requestedAt: Date? {
+        get { values.requestedAt }
+        set { change { $0.requestedAt = newValue } }
+    }
+    var respondedAt: Date? {
+        get { values.respondedAt }
+        set { change { $0.respondedAt = newValue } }
+    }
+    private var error: (any Swift.Error)? { values.error }
 
     /// Notes the outcome. It replaces an earlier one, of a previous hop or of an answer that failed.
     /// - Parameters:
@@ -57,29 +102,36 @@ struct LoadReport: Sendable {
         _ outcome: Outcome, status: Int = 0, freshness: Freshness? = nil, age: Int64? = nil, forwardStatus: Int? = nil,
         waited: DiskURLCache.Reason? = nil, storage: Storage? = nil
     ) {
-        self.outcome = outcome
-        self.status = status
-        self.freshness = freshness
-        self.forwardStatus = forwardStatus
-        ageOnArrival = age
-        collapsedInto = waited
-        self.storage = storage
+        change { values in
+            values.outcome = outcome
+            values.status = status
+            values.freshness = freshness
+            values.forwardStatus = forwardStatus
+            values.ageOnArrival = age
+            values.collapsedInto = waited
+            values.storage = storage
+        }
     }
 
-    /// Notes the end of the load, counts it, and sends the event to listeners.
+    /// Notes the end of the load.
+    /// - Parameter error: the one that the client gets.
+    mutating func end(at time: Date, error: (any Swift.Error)?) {
+        change { values in
+            values.endedAt = time
+            values.error = error
+        }
+    }
+
+    /// Counts a load that has ended, and sends the event to listeners.
     /// - Parameters:
     ///   - host: of the last request.
     ///   - tags: those of the app that the answer has.
-    mutating func end(
-        at time: Date, error: (any Swift.Error)? = nil, host: String, tags: Set<String>, in cache: CacheCore
-    ) {
-        endedAt = time
-        self.error = error
+    func publish(host: String, tags: Set<String>, in cache: CacheCore) {
         cache.hub.count(self, host: host, tags: tags)
         if cache.hub.hasListeners { cache.hub.emit(.load(publicReport(cacheName: cache.cacheStatusName))) }
     }
 
-    var duration: TimeInterval { (endedAt ?? startedAt).timeIntervalSince(startedAt) }
+    var duration: TimeInterval { (values.endedAt ?? startedAt).timeIntervalSince(startedAt) }
 
     var isStale: Bool { if case .hit(_, _?) = outcome { true } else { false } }
 }

@@ -55,21 +55,18 @@ struct SessionLink: Sendable {
 
     /// The first request of a load, with the session's cookies unless it has its own or wants none. On Linux a task has
     /// the session's since it was made, and they cannot be told from equal ones of the app.
-    mutating func withCookies(_ request: URLRequest) -> URLRequest {
-        let given = request.value(forHTTPHeaderField: "Cookie")
+    mutating func withCookies(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
+        let given = request.headerFields["Cookie"]
         hasSetCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
-        guard workQueue == nil, !hasSetCookie, let cookie = sessionCookie(for: request) else { return request }
-        var request = request
-        request.setValue(cookie, forHTTPHeaderField: "Cookie")
-        return request
+        return workQueue == nil ? prepare(request) : request
     }
 
-    private func sessionCookie(for request: URLRequest) -> String? {
+    private func sessionCookie(for request: DiskURLCache.Request) -> String? {
         let configuration = configuration
-        guard request.httpShouldHandleCookies, configuration.httpShouldSetCookies,
+        guard request.handlesCookies, configuration.httpShouldSetCookies,
             // Most caches of an app load what needs no cookie: to find none for a URL takes Foundation much longer.
             let storage = configuration.httpCookieStorage, storage.cookies?.isEmpty == false,
-            let url = request.url, let cookies = storage.cookies(for: url), !cookies.isEmpty,
+            let url = request.foundationURL, let cookies = storage.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
         else { return nil }
         return value
@@ -104,7 +101,7 @@ extension SessionLink: LoadTransport {
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
     func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
-        guard !hasSetCookie, let cookie = sessionCookie(for: request.urlRequest) else { return request }
+        guard !hasSetCookie, let cookie = sessionCookie(for: request) else { return request }
         var request = request
         request.headerFields.set("Cookie", cookie)
         return request

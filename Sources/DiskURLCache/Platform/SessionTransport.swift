@@ -72,7 +72,7 @@ final class SessionTransport: Sendable {
 
     /// Where the cookies of an answer are kept; nil if nowhere.
     private func cookieStorage(for request: DiskURLCache.Request) -> HTTPCookieStorage? {
-        guard configuration.httpCookieAcceptPolicy != .never, request.urlRequest.httpShouldHandleCookies else {
+        guard configuration.httpCookieAcceptPolicy != .never, request.handlesCookies else {
             return nil
         }
         return configuration.httpCookieStorage

@@ -16,7 +16,7 @@ final class ModelRunner: @unchecked Sendable {
     private let origin: ModelOrigin
     private let server: OriginServer
     private let scratch: ScratchDirectory
-    private let peer: ModelPeer?
+    private let peers: [ModelPeer]
     private let outstanding = Outstanding()
     private let delegate = RecordingDelegate()
 
@@ -33,9 +33,9 @@ final class ModelRunner: @unchecked Sendable {
     /// Whether steps run at the same time now.
     private var isTogether = false
 
-    init(_ script: ModelScript, peer: ModelPeer?) throws {
+    init(_ script: ModelScript, peers: [ModelPeer]) throws {
         self.script = script
-        self.peer = script.usesPeer ? peer : nil
+        self.peers = Array(peers.prefix(script.peers))
         let outstanding = outstanding
         let origin = ModelOrigin(model) { load in outstanding.settle(load) }
         self.origin = origin
@@ -46,7 +46,7 @@ final class ModelRunner: @unchecked Sendable {
         cache = Self.open(directory, capacities, model.clock, hasSlowFiles: script.hasSlowFiles)
         session = LoadingHarness.session(of: cache)
         delegateSession = LoadingHarness.session(of: cache, delegate: delegate)
-        openPeer()
+        openPeers()
         if script.memory < 8 << 20 { model.change { $0.forgets = true } }
     }
 
@@ -90,7 +90,7 @@ final class ModelRunner: @unchecked Sendable {
             }
         }
         close()
-        _ = peer?.ask("close")
+        for peer in peers { _ = peer.ask("close") }
         return model.violation
     }
 
@@ -138,7 +138,7 @@ final class ModelRunner: @unchecked Sendable {
         case .advance(let seconds):
             // The processes of a machine have one clock. A cache whose clock is behind takes what the other one stores
             // for a response from the future, and prefers an older one.
-            _ = peer?.ask("clock", "\(model.clock.seconds + Double(seconds))")
+            for peer in peers { _ = peer.ask("clock", "\(model.clock.seconds + Double(seconds))") }
             model.clock.advance(by: seconds)
         case .relaunch(let isKilled): await relaunch(isKilled: isKilled)
         case .peerStore, .peerRemove, .peerRemoveAll, .peerLookup: askPeer(step)
@@ -251,7 +251,7 @@ final class ModelRunner: @unchecked Sendable {
     private func relaunch(isKilled: Bool) async {
         await endLoads()
         launches += 1
-        mayForgetAStore = peer != nil
+        mayForgetAStore = !peers.isEmpty
         let next = scratch.appending("cache\(launches)")
         let maintenance = (cache.store.disk as? DiskStore)?.maintenance
         let files = FileManager.default
@@ -271,7 +271,7 @@ final class ModelRunner: @unchecked Sendable {
         cache = Self.open(directory, capacities, model.clock, hasSlowFiles: script.hasSlowFiles)
         session = LoadingHarness.session(of: cache)
         delegateSession = LoadingHarness.session(of: cache, delegate: delegate)
-        openPeer()
+        openPeers()
     }
 
     /// The files as they are at this moment, one after the other. Foundation's copy goes round in circles where another
@@ -298,46 +298,48 @@ final class ModelRunner: @unchecked Sendable {
         cache.directLink.session.finishTasksAndInvalidate()
     }
 
-    private func openPeer() {
-        _ = peer?.ask(
-            "open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))",
-            script.hasSlowFiles ? "slow" : "fast", "\(model.clock.seconds)")
+    private func openPeers() {
+        for peer in peers {
+            _ = peer.ask(
+                "open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))",
+                script.hasSlowFiles ? "slow" : "fast", "\(model.clock.seconds)")
+        }
     }
 
     /// What another process changed is seen within a second: the model does not wait for it.
     private func lookAtOnce() { (cache.store.disk as? DiskStore)?.checkNow() }
 
     private func askPeer(_ step: ModelStep) {
-        guard let peer else { return }
         let now = "\(model.clock.seconds)"
+        func ask(_ number: Int, _ words: [String]) -> String? {
+            peers[number - 1].ask(words.joined(separator: " "))
+        }
         func facts(_ request: ModelRequest) -> [String] {
             [server.url(request.path).absoluteString, request.user ?? "-", request.language]
         }
         switch step {
-        case .peerStore(let request):
-            let item = origin.item(byHand: request, process: 1)
+        case .peerStore(let request, let peer):
+            let item = origin.item(byHand: request, process: peer)
             let fields = item.fields.map { "\($0)=\($1)" }.joined(separator: "|")
-            _ = peer.ask(
-                (["store", now] + facts(request) + [fields, item.body.base64EncodedString()]).joined(separator: " "))
+            _ = ask(peer, ["store", now] + facts(request) + [fields, item.body.base64EncodedString()])
             lookAtOnce()
             model.setVisible(item.number)
-        case .peerRemove(let request):
-            model.remove(.key(path: request.path, user: request.user), by: 1) {
-                _ = peer.ask((["remove", now] + facts(request)).joined(separator: " "))
+        case .peerRemove(let request, let peer):
+            model.remove(.key(path: request.path, user: request.user), by: peer) {
+                _ = ask(peer, ["remove", now] + facts(request))
                 lookAtOnce()
             }
-        case .peerRemoveAll:
-            model.remove(.everything, by: 1) {
-                _ = peer.ask("clear", now)
+        case .peerRemoveAll(let peer):
+            model.remove(.everything, by: peer) {
+                _ = ask(peer, ["clear", now])
                 lookAtOnce()
             }
-        case .peerLookup(let request):
+        case .peerLookup(let request, let peer):
             var load = ModelLoad(request: request)
             load.isLookup = true
-            load.process = 1
+            load.process = peer
             load = model.beginLoad(load)
-            let words =
-                peer.ask((["lookup", now] + facts(request)).joined(separator: " "))?.split(separator: " ") ?? []
+            let words = ask(peer, ["lookup", now] + facts(request))?.split(separator: " ") ?? []
             if words.first == "found", words.count == 4 {
                 model.end(
                     load,

@@ -34,10 +34,11 @@ enum ModelStep: Sendable {
 
     // Processes. A relaunch opens what the old process closed; a killed one could not close.
     case relaunch(isKilled: Bool)
-    case peerStore(ModelRequest)
-    case peerRemove(ModelRequest)
-    case peerRemoveAll
-    case peerLookup(ModelRequest)
+    // Other processes are numbered from 1 on.
+    case peerStore(ModelRequest, by: Int)
+    case peerRemove(ModelRequest, by: Int)
+    case peerRemoveAll(by: Int)
+    case peerLookup(ModelRequest, by: Int)
 
     /// At the same time.
     case together([ModelStep])
@@ -48,14 +49,15 @@ struct ModelScript: Sendable {
     let seed: Int
     var memory: Int
     var disk: Int
-    let usesPeer: Bool
-    /// Whether one file operation in four takes up to 1.5 ms longer, in both processes: then threads and processes get
+    /// How many other processes share the directory: none, one or three.
+    let peers: Int
+    /// Whether one file operation in four takes up to 1.5 ms longer, in all processes: then threads and processes get
     /// in each other's way.
     let hasSlowFiles: Bool
     var steps: [ModelStep]
 
-    /// - Parameter hasPeer: whether another process is at hand.
-    init(seed: Int, hasPeer: Bool) {
+    /// - Parameter peerLimit: how many other processes are at hand.
+    init(seed: Int, peerLimit: Int) {
         var random = TestRandom(seed)
         for _ in 0..<8 { _ = random.next() }
         self.seed = seed
@@ -63,7 +65,7 @@ struct ModelScript: Sendable {
         disk = [0, 250_000, 50 << 20, 50 << 20].randomElement(using: &random) ?? 0
         let isShared = Int.random(in: 0..<3, using: &random) == 0
         // A cache in memory shares nothing.
-        usesPeer = isShared && hasPeer && disk > 0
+        let usesPeer = isShared && peerLimit > 0 && disk > 0
         let count = Int.random(in: 8..<60, using: &random)
         // Most of a script is about one path.
         let favourite = ModelOrigin.paths.randomElement(using: &random) ?? "/a"
@@ -71,6 +73,13 @@ struct ModelScript: Sendable {
         for _ in 0..<count { steps.append(Self.step(&random, favourite, isShared: isShared, isNested: false)) }
         if !usesPeer { steps.removeAll { $0.isPeers } }
         hasSlowFiles = Int.random(in: 0..<4, using: &random) == 0
+        let hasMany = usesPeer && peerLimit >= 3 && Bool.random(using: &random)
+        guard hasMany else {
+            peers = usesPeer ? 1 : 0
+            return
+        }
+        peers = 3
+        steps = steps.map { $0.done(by: .random(in: 1...3, using: &random)) }
     }
 
     private static func step(
@@ -104,10 +113,10 @@ struct ModelScript: Sendable {
         case 67..<70:
             guard isShared else { return load() }
             switch Int.random(in: 0..<5, using: &random) {
-            case 0: return .peerStore(request)
-            case 1, 2: return .peerRemove(request)
-            case 3: return .peerRemoveAll
-            default: return .peerLookup(request)
+            case 0: return .peerStore(request, by: 1)
+            case 1, 2: return .peerRemove(request, by: 1)
+            case 3: return .peerRemoveAll(by: 1)
+            default: return .peerLookup(request, by: 1)
             }
         case 70: return .cancelNewest
         case 71:
@@ -144,6 +153,17 @@ extension ModelStep {
         switch self {
         case .peerStore, .peerRemove, .peerRemoveAll, .peerLookup: true
         default: false
+        }
+    }
+
+    /// The same step by another peer; a step of the test's own process stays as it is.
+    func done(by peer: Int) -> ModelStep {
+        switch self {
+        case .peerStore(let request, _): .peerStore(request, by: peer)
+        case .peerRemove(let request, _): .peerRemove(request, by: peer)
+        case .peerRemoveAll: .peerRemoveAll(by: peer)
+        case .peerLookup(let request, _): .peerLookup(request, by: peer)
+        default: self
         }
     }
 }

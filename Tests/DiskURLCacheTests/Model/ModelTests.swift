@@ -13,7 +13,7 @@
     struct ModelTests {
         @Test func randomScripts() async throws {
             let start = Date()
-            let peer = try ModelPeer()
+            let peers = try (0..<3).map { _ in try ModelPeer() }
             let replayed = TestLength.modelSeed
             let isRandom = replayed == nil && TestLength.modelSeconds != nil
             var seed = replayed ?? (isRandom ? Int(UInt32.random(in: 1 ... .max)) : 1)
@@ -23,10 +23,10 @@
                 ?? (count < (replayed == nil ? 40 : 200))
             {
                 count += 1
-                let script = ModelScript(seed: seed, hasPeer: true)
-                if let failure = try await failure(of: script, peer) {
+                let script = ModelScript(seed: seed, peerLimit: peers.count)
+                if let failure = try await failure(of: script, peers) {
                     Issue.record("the model does not allow this:\n\(failure)")
-                    try await printShortest(of: script, peer)
+                    try await printShortest(of: script, peers)
                     return
                 }
                 if replayed == nil { seed += 1 }
@@ -34,17 +34,17 @@
             print("model: \(count) scripts, the last with seed \(seed), in \(Int(-start.timeIntervalSinceNow)) s")
         }
 
-        private func failure(of script: ModelScript, _ peer: ModelPeer) async throws -> String? {
-            let runner = try ModelRunner(script, peer: peer)
+        private func failure(of script: ModelScript, _ peers: [ModelPeer]) async throws -> String? {
+            let runner = try ModelRunner(script, peers: peers)
             guard let violation = await runner.run() else { return nil }
             let path = ModelOrigin.paths.first { violation.contains(" \($0) ") }
-            return
-                ([violation, "seed \(script.seed), memory \(script.memory), disk \(script.disk)"]
-                + runner.model.trace(of: path)).joined(separator: "\n")
+            let settings =
+                "seed \(script.seed), \(script.peers) peers, memory \(script.memory), disk \(script.disk)"
+            return ([violation, settings] + runner.model.trace(of: path)).joined(separator: "\n")
         }
 
         /// Leaves out what can be left out, as long as the rest still fails in one of a few runs.
-        private func printShortest(of script: ModelScript, _ peer: ModelPeer) async throws {
+        private func printShortest(of script: ModelScript, _ peers: [ModelPeer]) async throws {
             var (script, tries, size) = (script, 0, max(1, script.steps.count / 2))
             var best: String?
             while tries < 300 {
@@ -56,7 +56,7 @@
                     var found: String?
                     for _ in 0..<3 where found == nil {
                         tries += 1
-                        found = try await failure(of: shorter, peer)
+                        found = try await failure(of: shorter, peers)
                     }
                     if let found {
                         (script, best, isShorter) = (shorter, found, true)

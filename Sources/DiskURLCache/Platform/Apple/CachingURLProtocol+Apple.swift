@@ -44,7 +44,7 @@
             guard let task, var link = SessionLink(task, loader: loader), let cache = link.cache else { return fail() }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
             let keyed = cache.resolve(
-                DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: link.keyVariant)
+                link.withCookies(DiskURLCache.Request(link.effectiveRequest(sent))), variant: link.keyVariant)
             let port = ClientPort(self, task: task, link: link)
             let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
             let isStopped = state.withLock { state in

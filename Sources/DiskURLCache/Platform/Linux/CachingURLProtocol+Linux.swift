@@ -48,7 +48,7 @@
             guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
             let keyed = cache.resolve(
-                DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: link.keyVariant)
+                link.withCookies(DiskURLCache.Request(link.effectiveRequest(sent))), variant: link.keyVariant)
             if let reason = Self.reasonToBypass(task, keyed, link) {
                 return passOn(task, link.session, cache, reason)
             }

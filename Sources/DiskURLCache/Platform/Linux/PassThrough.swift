@@ -75,9 +75,9 @@
             report.note(
                 error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
             report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
+            report.end(at: cache.now, error: error)
             let url = URLCanonicalizer.canonical(report.request.url)
-            report.end(
-                at: cache.now, error: error, host: url.map(URLCanonicalizer.host) ?? "", tags: [], in: cache)
+            report.publish(host: url.map(URLCanonicalizer.host) ?? "", tags: [], in: cache)
         }
 
         private func invalidate(
@@ -177,14 +177,23 @@
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
             bytes += data.count
-            body?.append(data)
-            let response = `protocol`.task?.response as? HTTPURLResponse
-            if bytes > cache?.store.largestStorableBody ?? 0
-                || response?.value(forHTTPHeaderField: "Content-Location") == nil
-            {
-                body = nil
-            }
+            if body != nil { keep(data, of: `protocol`.task?.response as? HTTPURLResponse) }
             client.urlProtocol(`protocol`, didLoad: data)
+        }
+
+        private func keep(_ data: Data, of response: HTTPURLResponse?) {
+            let isOfUse =
+                bytes <= cache?.store.largestStorableBody ?? 0
+                && response?.value(forHTTPHeaderField: "Content-Location") != nil
+            if !isOfUse {
+                body = nil
+            } else if bytes == data.count {
+                // The first piece. A task with a completion handler gets its whole body in one piece, which is not
+                // copied.
+                body = data
+            } else {
+                body?.append(data)
+            }
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
