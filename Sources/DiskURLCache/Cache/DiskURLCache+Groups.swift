@@ -52,8 +52,10 @@ extension DiskURLCache {
     /// The mark is part of the stored response: it lasts until an answer to a later request confirms or replaces it,
     /// also in a new process. Other processes with the directory see it when they next read the response from disk;
     /// they forget what they have in memory, at the latest a second after this call. A load that is under way stores
-    /// nothing. Responses in an `EntryStorage` of the app are removed, since it cannot list them; fallback directories
-    /// are not changed. Takes as long as the removal with the same conditions, which see for them.
+    /// nothing. A response on disk that cannot be marked is removed: on a full disk, while another process changes it,
+    /// or after some hundred validations, when its file is full. Responses in an `EntryStorage` of the app are
+    /// removed, since it cannot list them; fallback directories are not changed. Takes as long as the removal with the
+    /// same conditions, which see for them.
     /// - Parameters:
     ///   - request: only responses of its URL.
     ///   - tag: one of the response's ``Options/tags``.

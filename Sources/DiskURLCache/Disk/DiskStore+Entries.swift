@@ -281,7 +281,7 @@ extension DiskStore {
     package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
         announcing(.removedAll) {
             for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
-                records.markStale(row, matching: criteria, at: time, sequence: sequence, in: self)
+                withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
             }
         }
     }

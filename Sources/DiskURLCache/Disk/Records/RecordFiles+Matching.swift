@@ -31,39 +31,27 @@ extension RecordFiles {
         return criteria.mayMatch(full) && criteria.matches(record.metadata)
     }
 
-    /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed. Not to
-    /// be called while `DiskStore.io` is held.
+    /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed.
     func markStale(
         _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64,
-        in disk: DiskStore
-    ) {
-        func mark() -> Rewriting? {
-            disk.withIO { markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
-        }
-        guard let rewriting = mark(), !rewrite(rewriting, usedAt: MonotonicTime.nanoseconds, in: disk) else { return }
-        // If it was changed meanwhile, what it is now gets the mark.
-        if mark() != nil { disk.withIO { removeForGood(row.name, &$0.events) } }
-    }
-
-    /// - Returns: nil, unless the record has to be written again.
-    private func markStale(
-        _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64,
         _ events: inout [DiskEvent]
-    ) -> Rewriting? {
+    ) {
         switch reader.read(row.name, .tail, limit: .max >> 1) {
         case .record(let record):
             // It may be another record by now.
-            guard matches(criteria, record, row) else { return nil }
+            guard matches(criteria, record, row) else { return }
             var metadata = record.metadata
-            guard metadata.markStale(at: time, sequence: sequence) else { return nil }
+            guard metadata.markStale(at: time, sequence: sequence) else { return }
             let update = update(
                 metadata, of: DiskKey(record.footer), replacing: record.footer.sequence,
                 usedAt: MonotonicTime.nanoseconds, &events)
-            if case .mustRewrite(let rewriting) = update { return rewriting }
-            if case .notFound = update { removeForGood(row.name, &events) }
+            switch update {
+            case .appended: break
+            // It is not written anew: another cache that is just removing it would not find the new record.
+            case .mustRewrite, .notFound: removeForGood(row.name, &events)
+            }
         case .unreadable, .damaged: removeForGood(row.name, &events)
         case .missing, .foreign: break
         }
-        return nil
     }
 }
