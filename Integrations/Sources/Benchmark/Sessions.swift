@@ -1,7 +1,9 @@
 // A URLSession over AsyncHTTPClient (`cache.makeSession(client:)`) beside URLSession without a cache, and beside the
 // client.
 //
-//     swift run -c release --package-path Integrations Benchmark sessions
+//     swift run -c release --package-path Integrations Benchmark sessions [ROW [SIDE]]
+//
+// The row is a part of its name. With a side (stock, client, over, usual) there are no turns: for a profile.
 
 import AsyncHTTPClient
 import CachingHTTPClient
@@ -84,10 +86,12 @@ struct Sessions {
     private func row(
         _ name: String, _ sides: [Load], count: Int, atOnce: Int = 1, path: String, isOnePath: Bool = false
     ) async throws {
-        if let only = CommandLine.arguments.dropFirst(2).first, !name.contains(only) { return }
+        let wanted = Array(CommandLine.arguments.dropFirst(2))
+        if let only = wanted.first, !name.contains(only) { return }
+        let ownSide = wanted.count > 1 ? ["stock", "client", "over", "usual"].firstIndex(of: wanted[1]) : nil
         var times = [[Double]](repeating: [], count: sides.count)
         for round in 0..<Benchmark.rounds {
-            for side in sides.indices.shuffled() {
+            for side in sides.indices.shuffled() where ownSide == nil || ownSide == side {
                 let start = DispatchTime.now().uptimeNanoseconds
                 let own = isOnePath ? nil : "/\(name.hashValue)/\(side)/\(round)"
                 try await Benchmark.loads(count, atOnce, own, path, sides[side])
@@ -95,7 +99,7 @@ struct Sessions {
                 if round >= Benchmark.warmUp { times[side].append(time) }
             }
         }
-        let medians = times.map { $0.sorted()[$0.count / 2] }
+        let medians = times.map { $0.isEmpty ? .nan : $0.sorted()[$0.count / 2] }
         let cells = medians.map { String(format: "%.0f (%.2f)", $0, $0 / medians[0]) }
         print("| \(name) | \(cells.joined(separator: " | ")) |")
     }
