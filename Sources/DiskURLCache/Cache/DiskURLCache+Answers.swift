@@ -75,18 +75,20 @@ extension DiskURLCache {
     ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
     ///     files.
+    ///   - replacingFile: a file that is there is replaced when the new one is whole, in one step; if the load fails it
+    ///     stays as it is. Otherwise it is an error.
     ///   - fallback: see ``data(for:fallback:session:)``.
     ///   - session: see ``data(for:fallback:session:)``.
     ///   - progress: see ``bytes(for:fallback:session:progress:)``.
     /// - Throws: what ``bytes(for:fallback:session:progress:)`` and its stream throw, and a `CocoaError` for the file:
     ///   `.fileWriteFileExists`, `.fileNoSuchFile` (of the folder), `.fileWriteNoPermission`, `.fileWriteOutOfSpace`…
-    ///   If there is a file already, or none can be made, no request is sent.
+    ///   If there is a file that is not to be replaced, or none can be made, no request is sent.
     @discardableResult
     public func file(
-        for request: URLRequest, at url: URL, fallback: Options.Fallback? = nil, session: URLSession? = nil,
-        progress: Progress? = nil
+        for request: URLRequest, at url: URL, replacingFile: Bool = false, fallback: Options.Fallback? = nil,
+        session: URLSession? = nil, progress: Progress? = nil
     ) async throws -> (response: HTTPURLResponse, report: Report) {
-        let file = try DestinationFile(url)
+        let file = try DestinationFile(url, replacingFile: replacingFile)
         let stream = try await bytes(for: request, fallback: fallback, session: session, progress: progress)
         try await stream.write(to: file)
         return (stream.response, stream.report)

@@ -8,7 +8,7 @@ extension DiskURLCache {
     ///
     /// On Linux the caches folder is the first of `CACHE_DIRECTORY` (which systemd sets for a service),
     /// `XDG_CACHE_HOME`, and `.cache` in the home folder, which the password database names if `HOME` is unset. Without
-    /// a home folder, as in many containers, it is the temporary folder.
+    /// a home folder, as in many containers, it is `user-1000` (by the number of the user) in the temporary folder.
     public static var defaultDirectory: URL { Configuration.defaultDirectory }
 
     /// Makes the sessions of a configuration use this cache. Call it before the session is made; for

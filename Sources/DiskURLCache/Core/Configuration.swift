@@ -183,7 +183,9 @@ extension DiskURLCache {
             for case let path? in paths where path.hasPrefix("/") {
                 return URL(fileURLWithPath: path, isDirectory: true)
             }
-            return URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+            // The temporary folder is that of all users, and a folder that one of them has made is closed to others.
+            return FileManager.default.temporaryDirectory
+                .appendingPathComponent("user-\(geteuid())", isDirectory: true)
         }
 
         /// The settings that two caches with the same folder have in common, by name.

@@ -89,7 +89,8 @@ extension DiskURLCache {
                 errno == ENOENT
                     ? "There is nothing at \(path). Name the folder of a cache that was opened once."
                     : "\(path) is not a cache: it has no folder \"records\". Name the folder that DiskURLCache was given."
-            case .notReadable: "\(path) cannot be read\(cause). Give the user of the process the right to read it."
+            case .notReadable:
+                "\(path) cannot be read\(cause). Name another folder, or give the user of the process the right to read it."
             case .notWritable:
                 "\(path) cannot be written\(cause). Name another folder, or give the user of the process the right to"
                     + " write it."

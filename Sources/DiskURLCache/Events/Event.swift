@@ -211,8 +211,8 @@ extension DiskURLCache.Statistics: PrintedByDescription {
     /// The counts in one line.
     package var printedText: String {
         let seconds = (timeSaved * 1_000).rounded() / 1_000
-        return "\(memoryHits) memory hits, \(diskHits) disk hits, \(misses) misses, \(revalidations) revalidations,"
-            + " \(stores) stores, \(evictions) evictions, \(bytesLoaded) bytes loaded, \(bytesSaved) bytes saved,"
-            + " \(seconds) s saved"
+        return "memory hits: \(memoryHits), disk hits: \(diskHits), misses: \(misses), revalidations: \(revalidations),"
+            + " stores: \(stores), evictions: \(evictions), bytes loaded: \(bytesLoaded), bytes saved: \(bytesSaved),"
+            + " seconds saved: \(seconds)"
     }
 }

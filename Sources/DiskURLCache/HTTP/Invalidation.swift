@@ -15,17 +15,19 @@ struct Invalidation: Sendable, Equatable {
     /// - Parameters:
     ///   - isKeyed: whether a key policy gave the request a key. Then the app says that the request only reads,
     ///     whatever its method is: it invalidates only groups that its answer names, and no URIs.
-    ///   - concernsURL: false if the app says that the request changes no resource of its URL as a whole.
+    ///   - concernsURL: false if the app says that the request changes no resource of its URL as a whole
+    ///     (`Options.invalidatesURL`); evaluated only if it matters.
     ///   - target: the URL of the request; evaluated only if it matters.
     init?(
-        method: String, isKeyed: Bool = false, concernsURL: Bool = true, target: @autoclosure () -> URL?, status: Int,
-        fields: HeaderFields,
-        isShared: Bool
+        method: String, isKeyed: Bool, concernsURL: @autoclosure () -> Bool, target: @autoclosure () -> URL?,
+        status: Int, fields: HeaderFields, isShared: Bool
     ) {
         let isSafe = Self.isSafe(method)
         guard !isSafe || fields[ClearSiteData.fieldName] != nil, let target = target() else { return nil }
         self.target = target
-        urls = isKeyed || !concernsURL ? [] : Self.urls(method: method, target: target, status: status, fields: fields)
+        urls =
+            isKeyed || isSafe || !concernsURL()
+            ? [] : Self.urls(method: method, target: target, status: status, fields: fields)
         groups = isSafe ? [] : CacheGroups.invalidated(by: fields)
         emptiesHost = ClearSiteData.emptiesCache(
             fields, isSecure: target.scheme?.lowercased() == "https", isShared: isShared)

@@ -115,9 +115,9 @@ extension Explainer {
         guard let received else { return }
         sayWay(of: HeaderFields(received.response))
         let invalidation = Invalidation(
-            method: facts.method, isKeyed: isKeyed, target: received.response.url,
-            status: received.response.statusCode, fields: HeaderFields(received.response),
-            isShared: received.options.isShared)
+            method: facts.method, isKeyed: isKeyed, concernsURL: cacheOptions.invalidatesURL != false,
+            target: received.response.url, status: received.response.statusCode,
+            fields: HeaderFields(received.response), isShared: received.options.isShared)
         guard let invalidation else { return }
         if invalidation.emptiesHost {
             say(.storing, "All that is stored of its host is removed", because: .clearSiteData)

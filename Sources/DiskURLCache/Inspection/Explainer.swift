@@ -82,11 +82,29 @@ package struct Explainer {
         sayStored()
         if let selected { sayFreshness(of: selected, options, .freshness, .validators) }
         say(decision)
+        if let other = urlOfOtherResponse {
+            say(
+                .storing,
+                "The response is that of \(other), to which the request was redirected: this cache stores each step"
+                    + " of a redirect under its own URL. Explain that URL to learn what becomes of it.",
+                "RFC 9110 §15.4")
+            received = nil
+        }
         let refusal = received.flatMap { sayStoring($0, decision) }
         if received == nil, let selected { sayWay(of: selected.fields) }
         sayReceived(isKeyed: true)
         if received == nil, let selected { sayAdvice(selected, for: decision, options) }
         return DiskURLCache.Explanation(outcome: outcome(of: decision), notStoredReason: refusal, printedText: text)
+    }
+
+    /// The URL of the given response, if it is not that of the request: the load was redirected.
+    private var urlOfOtherResponse: String? {
+        guard let url = received?.response.url,
+            let asked = request.urlWithoutCredentials.flatMap(URLCanonicalizer.canonical),
+            let answered = url.removingCredentials.map(\.absoluteString).flatMap(URLCanonicalizer.canonical),
+            asked != answered
+        else { return nil }
+        return url.printed
     }
 
     private var text: String {
@@ -155,7 +173,11 @@ package struct Explainer {
         say(.key, "Why", because: reason)
         if let advice = reason.advice { say(.advice, advice) }
         if !Invalidation.isSafe(facts.method) {
-            say(.decision, "If it succeeds, the stored responses of its URL are removed.", "RFC 9111 §4.4")
+            if cacheOptions.invalidatesURL == false {
+                say(.decision, "The stored responses of its URL stay: the options say invalidatesURL: false.")
+            } else {
+                say(.decision, "If it succeeds, the stored responses of its URL are removed.", "RFC 9111 §4.4")
+            }
         }
         sayReceived(isKeyed: false)
     }

@@ -9,17 +9,20 @@ final class DestinationFile: Sendable {
     private let url: URL
     private let temporary: URL
     private let file: Int32
+    private let replacesFile: Bool
     /// Whether the file still has its temporary name.
     private let isTemporary = Mutex(true)
 
     /// Makes the file, with the permissions that the process gives to its new files.
+    /// - Parameter replacingFile: a file that is there at the end is replaced, in one step.
     /// - Throws: a `CocoaError`.
-    init(_ url: URL) throws {
+    init(_ url: URL, replacingFile: Bool) throws {
         guard url.isFileURL else { throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: url]) }
         self.url = url
+        replacesFile = replacingFile
         temporary = url.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString).partial")
         var status = stat()
-        if lstat(url.path, &status) == 0 { throw Self.error(EEXIST, url) }
+        if !replacingFile, lstat(url.path, &status) == 0 { throw Self.error(EEXIST, url) }
         file = openat(AT_FDCWD, temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         if file < 0 { throw Self.error(errno, url) }
     }
@@ -53,10 +56,13 @@ final class DestinationFile: Sendable {
         }
     }
 
-    /// The body is whole: the file gets its name, unless another file has got it meanwhile.
+    /// The body is whole: the file gets its name. If another file has it by now, that one is replaced, or it is an
+    /// error.
     func publish() throws {
-        // Unlike a renaming, this replaces no file that is there by now.
-        if link(temporary.path, url.path) != 0 {
+        if replacesFile {
+            if rename(temporary.path, url.path) != 0 { throw Self.error(errno, url) }
+        } else if link(temporary.path, url.path) != 0 {
+            // Unlike a renaming, a link replaces no file.
             if errno == EEXIST { throw Self.error(EEXIST, url) }
             // A file system without links.
             try FileManager.default.moveItem(at: temporary, to: url)
@@ -70,7 +76,7 @@ final class DestinationFile: Sendable {
     static func error(_ code: Int32, _ url: URL) -> CocoaError {
         let kind: CocoaError.Code =
             switch code {
-            case EEXIST: .fileWriteFileExists
+            case EEXIST, EISDIR: .fileWriteFileExists
             case ENOENT, ENOTDIR: .fileNoSuchFile
             case EACCES, EPERM: .fileWriteNoPermission
             case EROFS: .fileWriteVolumeReadOnly

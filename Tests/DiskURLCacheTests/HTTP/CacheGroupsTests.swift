@@ -46,7 +46,7 @@ import Testing
     ])
     func onlyAnAnswerToAnUnsafeMethodInvalidates(method: String, isKeyed: Bool, status: Int, groups: [String]) {
         let invalidation = Invalidation(
-            method: method, isKeyed: isKeyed, target: Responses.url("/a"), status: status,
+            method: method, isKeyed: isKeyed, concernsURL: true, target: Responses.url("/a"), status: status,
             fields: ["Cache-Group-Invalidation": "\"a\""], isShared: false)
         #expect((invalidation?.groups ?? []) == groups)
         #expect((invalidation?.urls ?? []).isEmpty == (isKeyed || status != 200 || groups.isEmpty))
@@ -61,7 +61,8 @@ import Testing
     ])
     func onlyASecureOriginEmptiesAPrivateCache(value: String, url: String, isShared: Bool, empties: Bool) {
         let invalidation = Invalidation(
-            method: "GET", target: URL(string: url), status: 200, fields: ["Clear-Site-Data": value],
+            method: "GET", isKeyed: false, concernsURL: true, target: URL(string: url), status: 200,
+            fields: ["Clear-Site-Data": value],
             isShared: isShared)
         #expect((invalidation?.emptiesHost ?? false) == empties)
     }

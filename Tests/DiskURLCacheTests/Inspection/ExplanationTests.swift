@@ -64,6 +64,28 @@ struct ExplanationTests {
         #expect(text(explanation, .key).contains("#part"))
     }
 
+    /// The answer of a redirected load has another URL.
+    @Test func theResponseOfAnotherURLIsNotTakenForTheAnswer() throws {
+        let fields = ["Cache-Control": "max-age=60"]
+        let request = Responses.request("/moved?a=1#part")
+        func explanation(_ path: String) throws -> DiskURLCache.Explanation {
+            let response = Responses.cached(Responses.url(path), fields: fields).response
+            return cache.explanation(for: request, response: try #require(response as? HTTPURLResponse))
+        }
+        let other = try explanation("/there")
+        #expect(text(other, .storing).contains("is that of https://example.com/there, to which"))
+        #expect(!other.description.contains("is stored.") && other.notStoredReason == nil)
+        #expect(try explanation("/moved?a=1").description.contains("is stored."))
+    }
+
+    @Test(arguments: [true, false]) func aMutationIsExplainedAsTheAppWantsIt(_ invalidatesURL: Bool) {
+        var request = Responses.request("/a")
+        request.httpMethod = "POST"
+        request.cacheOptions = .init(storage: .never, invalidatesURL: invalidatesURL)
+        let decision = text(cache.explanation(for: request), .decision)
+        #expect(decision.contains(invalidatesURL ? "are removed" : "stay: the options say invalidatesURL: false"))
+    }
+
     @Test func aFreshResponseAnswersAndTheSumIsShown() {
         store("/a", ["Cache-Control": "max-age=600", "Age": "15"])
         clock.advance(by: 60)

@@ -122,6 +122,31 @@ import Testing
         #expect(names == ["taken"] && origin.requests.isEmpty)
     }
 
+    /// A job of CI that runs twice.
+    @Test func aFileIsReplacedInOneStepIfTheAppSaysSo() async throws {
+        let origin = try origin()
+        let request = URLRequest(url: origin.url("/a"))
+        let file = folder.appendingPathComponent("a")
+        for content in ["old", "older"] {
+            try Data(content.utf8).write(to: file)
+            try await cache.file(for: request, at: file, replacingFile: true)
+            #expect(try Data(contentsOf: file) == large && names == ["a"])
+        }
+        let failing = ClosureTransport { _, exchange in
+            exchange.head(200)
+            await exchange.piece("half")
+            throw URLError(.networkConnectionLost)
+        }
+        let stream = try await cache.load(Responses.request("/a"), through: failing)
+        await #expect(throws: URLError.self) { try await stream.write(to: file, replacingFile: true) }
+        #expect(try Data(contentsOf: file) == large && names == ["a"])
+        let taken = folder.appendingPathComponent("folder")
+        try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
+        #expect(
+            await code { try await cache.file(for: request, at: taken, replacingFile: true) } == .fileWriteFileExists)
+        #expect(names == ["a", "folder"])
+    }
+
     @Test func aFileThatTakesTheNameMeanwhileStaysAndIsTheError() async throws {
         let file = folder.appendingPathComponent("a")
         let transport = ClosureTransport { _, exchange in

@@ -30,6 +30,39 @@ import Testing
         #expect(try await harness.load(origin.url(target), ["X-A": "1"]).text == "3")
     }
 
+    @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: [true, false])
+    func aMutationEmptiesItsURLUnlessTheAppSaysOtherwise(_ invalidatesURL: Bool) async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness {
+            $0.rules = [
+                .init(
+                    for: .json { body, _ in body["query"] as? String == "mutation" }, storage: .never,
+                    invalidatesURL: invalidatesURL)
+            ]
+        }
+        let url = origin.url("/graphql")
+        #expect(try await harness.load(url).text == "1")
+        let mutation = Data(#"{"query": "mutation"}"#.utf8)
+        #expect(try await harness.load(url, method: "POST", body: mutation).text == "2")
+        #expect(try await harness.load(url).text == (invalidatesURL ? "3" : "1"))
+    }
+
+    /// Foundation does not count what it gives to a delegate.
+    @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: ["GET", "HEAD"])
+    func aBypassReportsTheLengthOfItsBodyForADelegateToo(method: String) async throws {
+        let origin = try OriginServer { _ in .ok("12345") }
+        let harness = try LoadingHarness { $0.rules = [.init(for: .all, storage: .never)] }
+        let delegate = RecordingDelegate()
+        let session = LoadingHarness.session(of: harness.cache, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let events = harness.cache.events()
+        _ = await delegate.run(session.dataTask(with: URLRequest(origin.url("/a"), method: method)))
+        let loads = await events.elements(upTo: "the report of the load", \.isLoad).compactMap { event in
+            if case .load(let load) = event { load.bytes } else { nil }
+        }
+        #expect(loads == [method == "HEAD" ? 0 : 5])
+    }
+
     /// What it says was asked before the removal.
     @Test(.enabled(if: LoadingHarness.storesForSessions)) func aLateAnswerToAPostIsNotStoredForAGet() async throws {
         let gate = Gate()

@@ -74,10 +74,19 @@
             var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
             report.note(
                 error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
-            report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
+            report.bytes = max(
+                bytes, Int(clamping: task.countOfBytesReceived),
+                error == nil ? stated(by: response, to: request.httpMethod ?? "GET") : 0)
             report.end(at: cache.now, error: error)
             let url = URLCanonicalizer.canonical(report.request.url)
             report.publish(host: url.map(URLCanonicalizer.host) ?? "", tags: [], in: cache)
+        }
+
+        /// The length of the body by its head: Foundation gives the body to the delegate of a data task directly, and
+        /// does not count it.
+        private func stated(by response: HTTPURLResponse?, to method: String) -> Int {
+            guard let response, method != "HEAD" else { return 0 }
+            return ResponseHead(status: response.statusCode, fields: HeaderFields(response)).bodyLength ?? 0
         }
 
         private func invalidate(
@@ -91,9 +100,13 @@
                 status = 303
                 fields = ["Location": final.absoluteString]
             }
+            let request = DiskURLCache.Request(request)
+            // The body of an upload is not known, so such a request has no key: whatever a key policy says of its
+            // method, it may change something.
             let invalidation = Invalidation(
-                method: DiskURLCache.Request(request).method, target: url, status: status, fields: fields,
-                isShared: cache.isShared)
+                method: request.method, isKeyed: false,
+                concernsURL: cache.resolve(request).options.invalidatesURL != false, target: url, status: status,
+                fields: fields, isShared: cache.isShared)
             if let invalidation { cache.invalidate(invalidation, by: ticket) }
         }
 
