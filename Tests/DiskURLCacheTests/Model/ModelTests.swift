@@ -6,9 +6,10 @@
 
     /// Random scripts against the reference model: no answer that the model does not allow.
     ///
-    /// `DISKURLCACHE_MODEL_SECONDS` says for how long. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and
-    /// again: its steps are the same, while the threads take their own time. Without either it runs forty scripts that
-    /// are always the same; `.ci/run model` runs others for a minute.
+    /// `DISKURLCACHE_MODEL_SECONDS` says for how long. `DISKURLCACHE_MODEL_START` begins with the seed that an earlier
+    /// run printed. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and again: its steps are the same,
+    /// while the threads take their own time. Without any of them it runs forty scripts that are always the same;
+    /// `.ci/run model` runs others for a minute.
     @Suite(.serialized, .timeLimit(.minutes(120)))
     struct ModelTests {
         @Test func randomScripts() async throws {
@@ -16,7 +17,7 @@
             let peers = try (0..<3).map { _ in try ModelPeer() }
             let replayed = TestLength.modelSeed
             let isRandom = replayed == nil && TestLength.modelSeconds != nil
-            var seed = replayed ?? (isRandom ? Int(UInt32.random(in: 1 ... .max)) : 1)
+            var seed = replayed ?? TestLength.modelStart ?? (isRandom ? Int(UInt32.random(in: 1 ... .max)) : 1)
             print("model: seed \(seed)")
             var count = 0
             while TestLength.modelSeconds.map({ -start.timeIntervalSinceNow < Double($0) })

@@ -26,6 +26,8 @@ enum TestLength {
     static let modelSeconds = number("DISKURLCACHE_MODEL_SECONDS")
     /// The seed whose script is run again and again.
     static let modelSeed = number("DISKURLCACHE_MODEL_SEED")
+    /// The seed of the first script.
+    static let modelStart = number("DISKURLCACHE_MODEL_START")
     /// Rounds of a timer through every order of calls.
     static let timerRounds = count("DISKURLCACHE_TIMER_ROUNDS", plain: 1, long: 200)
 
