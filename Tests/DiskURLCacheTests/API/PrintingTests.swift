@@ -58,6 +58,13 @@ struct PrintingTests {
         #expect("\(DiskURLCache.Request(request))".contains("body: 3 bytes"))
     }
 
+    @Test func aRequestPrintsTheNamesOfItsFields() {
+        var request = Responses.request("/a")
+        #expect(!"\(DiskURLCache.Request(request))".contains("fields"))
+        request.setValue("text/plain", forHTTPHeaderField: "Accept")
+        #expect("\(DiskURLCache.Request(request))".contains("fields: Accept"))
+    }
+
     /// The value without its own way to print would fail the test above.
     @Test func theTestSeesSecrets() {
         struct Plain { var text = PrintingTests.secret }

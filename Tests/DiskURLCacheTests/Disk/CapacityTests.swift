@@ -304,19 +304,20 @@ import Testing
         #expect(store.body(key) == testBody(1))
     }
 
-    /// Room is made for a large body before it is written, piece by piece.
-    @Test func anArrivingBodyKeepsToTheCapacity() {
+    /// Room is made for a large body before it is written, piece by piece: for small pieces, and for one that takes
+    /// more than the eighth by which stores may run ahead.
+    @Test(arguments: [256 << 10, 2 << 20]) func anArrivingBodyKeepsToTheCapacity(length: Int) {
         let maintenance = MaintenanceQueue()
         let disk = DiskStore(
             configuration: .init(directory: fixture.directory, capacity: 8 << 20), maintenance: maintenance)
         let store = TieredStore.over(disk, maintenance)
         store.flush()
-        let piece = testBody(0, length: 256 << 10)
-        for number in 0..<28 { disk.store(.test(piece), for: .test("\(number)")) }
+        for number in 0..<28 { disk.store(.test(testBody(number, length: 256 << 10)), for: .test("\(number)")) }
         // No pass makes the room by chance.
         maintenance.pause()
+        let piece = testBody(0, length: length)
         var body: IncomingBody?
-        for _ in 0..<12 {
+        for _ in 0..<(3 << 20) / length {
             #expect(store.append(piece, to: &body) == nil)
             #expect(disk.excess <= disk.capacity / 8)
         }

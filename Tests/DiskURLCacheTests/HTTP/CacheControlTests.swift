@@ -33,6 +33,7 @@ import Testing
         #expect(control.contains("no-store"))
         #expect(control.seconds("max-age") == .value(60))
         #expect(control.directives.last?.argument == .value("a\"b"))
+        #expect(CacheControl("max-age=\"\\60\"").seconds("max-age") == .value(60))
     }
 
     @Test func restrictionCountsWhateverFollowsIt() {

@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct EntityTagTests {
     @Test(arguments: [
-        ("\"abc\"", "\"abc\"", false), ("W/\"abc\"", "W/\"abc\"", true), (" \"a,b\" ", "\"a,b\"", false),
+        ("\"abc\"", "\"abc\"", false), ("W/\"abc\"", "W/\"abc\"", true), ("W/\"\"", "W/\"\"", true),
+        (" \"a,b\" ", "\"a,b\"", false),
         ("\"a\\\"", "\"a\\\"", false), ("abc", "abc", true), ("\"\"", "\"\"", false),
         ("\"abcdefü\"", "\"abcdefü\"", false), ("\"!\"", "\"!\"", false),
     ])

@@ -153,4 +153,11 @@ struct RestTimeTests {
         cache.now += 1
         #expect(cache.load(answer: ["Cache-Control": control]).source == .origin)
     }
+
+    @Test func aLeastLifetimeOfZeroIsNone() {
+        var cache = PureCache()
+        cache.options.lifetime = .atLeast(seconds: 0)
+        _ = cache.load(answer: ["Cache-Control": "no-cache"])
+        #expect(cache.load(answer: [:]).source == .origin)
+    }
 }
