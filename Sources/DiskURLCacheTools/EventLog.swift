@@ -126,14 +126,21 @@ extension DiskURLCache {
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
                 return nil
             }
-            guard let status = try? files.status(file), status.kind == .regular, status.links == 1,
-                FileOwner.process.owns(status),
-                status.permissions == 0o600 || (try? files.setPermissions(file, 0o600)) != nil
-            else {
+            guard let status = try? files.status(file), isOurs(status), isPrivate(file, status) else {
                 files.closeQuietly(file)
                 return nil
             }
             return (file, status.size)
+        }
+
+        private func isOurs(_ status: FileStatus) -> Bool {
+            status.kind == .regular && status.links == 1 && FileOwner.process.owns(status)
+        }
+
+        /// Whether nobody else may read the file, or it could be made so.
+        private func isPrivate(_ file: Int32, _ status: FileStatus) -> Bool {
+            if status.permissions == 0o600 { return true }
+            return (try? files.setPermissions(file, 0o600)) != nil
         }
 
         /// The events of a log with their times, those of the older file first. The time of a load is that of its end.

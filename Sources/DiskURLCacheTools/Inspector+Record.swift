@@ -59,7 +59,10 @@ extension DiskURLCache.Inspector {
             bytesOnDisk = file?.allocated ?? 0
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             switch reading {
-            case .record(let record): (problem, footer, metadata) = (nil, record.footer, record.metadata)
+            case .record(let record):
+                problem = nil
+                footer = record.footer
+                metadata = record.metadata
             case .unreadable(let error):
                 problem = DiskURLCache.Error(.notReadable, path: path, errno: error.code)
                 footer = nil

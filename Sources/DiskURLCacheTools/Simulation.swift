@@ -78,9 +78,15 @@ extension DiskURLCache.Simulation.Access {
         guard let url = load.url else { return nil }
         let isStored = load.isStored == true || load.notStoredReason == .tooLarge
         switch load.outcome {
-        case .hit, .staleHit, .revalidated: (isAnswerable, isStorable) = (true, true)
-        case .miss(.notInCache): (isAnswerable, isStorable) = (true, isStored)
-        case .miss, .expired: (isAnswerable, isStorable) = (false, isStored)
+        case .hit, .staleHit, .revalidated:
+            isAnswerable = true
+            isStorable = true
+        case .miss(.notInCache):
+            isAnswerable = true
+            isStorable = isStored
+        case .miss, .expired:
+            isAnswerable = false
+            isStorable = isStored
         case .bypass, .failed, .notAllowed: return nil
         }
         name = "\(load.method) \(url.absoluteString)"

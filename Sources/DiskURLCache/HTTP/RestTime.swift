@@ -36,16 +36,10 @@ extension Storability {
     static func holding(
         _ exchange: Exchange, refusedBecause reason: DiskURLCache.Reason, options: CachingOptions
     ) -> StorageVerdict? {
-        // The answer to a `HEAD` is stored with status 200 only; the reason says that of the method.
-        let isOfHead = exchange.request.method == "HEAD" && !exchange.request.directives.noStore
-        let isHoldable =
-            isOfHead
-            ? reasons.contains(reason) || reason == .methodNotCached
-            : exchange.request.isRetrieval && reasons.contains(reason)
-        guard options.restsAfterAnswers, isHoldable, !isReplaceable(exchange, options),
-            (200...599).contains(exchange.status), exchange.status != 206, exchange.status != 304,
-            StorableFields.areWellFormed(exchange.fields), !isForOneUser(exchange, options)
-        else { return nil }
+        guard options.restsAfterAnswers, isHoldable(exchange.request, refusedBecause: reason) else { return nil }
+        guard (200...599).contains(exchange.status), exchange.status != 206, exchange.status != 304 else { return nil }
+        if isReplaceable(exchange, options) || isForOneUser(exchange, options) { return nil }
+        guard StorableFields.areWellFormed(exchange.fields) else { return nil }
         var vary = VaryKey(response: exchange.fields, request: exchange.request)
         // The app asks for this URL's last answer, on whatever that depends.
         if vary.matchesNothing { vary = .none }
@@ -55,6 +49,14 @@ extension Storability {
             requestTime: exchange.requestTime, responseTime: exchange.responseTime, vary: vary)
         guard ReuseFacts(response).rest(options, now: exchange.responseTime) != nil else { return nil }
         return .hold(response, because: reason)
+    }
+
+    private static func isHoldable(_ request: RequestFacts, refusedBecause reason: DiskURLCache.Reason) -> Bool {
+        if request.method == "HEAD", !request.directives.noStore {
+            // The answer to a `HEAD` is stored with status 200 only; the reason says that of the method.
+            return reasons.contains(reason) || reason == .methodNotCached
+        }
+        return request.isRetrieval && reasons.contains(reason)
     }
 
     /// Whether a stored response replaces this error for requests that do not reload: it answers them until the origin

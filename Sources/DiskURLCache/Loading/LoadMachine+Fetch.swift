@@ -19,11 +19,13 @@ extension LoadMachine {
     /// to serve both without another request, and a load waits only once: the first answer was of no use to it. A
     /// refresh never waits.
     private var isCollapsible: Bool {
-        guard facts.isRetrieval, hop.key != nil, waited == nil, !isRefresh, policy != .reloadIgnoring,
-            policy != .revalidate, !facts.directives.noStore, !facts.directives.noCache, facts.directives.maxAge != 0
-        else { return false }
-        return ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
-            .allSatisfy { facts.wish($0) == nil }
+        guard facts.isRetrieval, hop.key != nil, waited == nil, !isRefresh else { return false }
+        // It asks for the origin's own answer.
+        if policy == .reloadIgnoring || policy == .revalidate { return false }
+        if facts.directives.noStore || facts.directives.noCache || facts.directives.maxAge == 0 { return false }
+        // It asks for a part, or whether something has changed.
+        let fields = ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
+        return fields.allSatisfy { facts.wish($0) == nil }
     }
 
     /// The head of the network's answer: the second decision of a load.

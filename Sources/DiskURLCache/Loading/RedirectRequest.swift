@@ -10,15 +10,20 @@ extension DiskURLCache.Request {
     /// The request that follows a redirect (RFC 9110 §15.4): a `QUERY` stays one, except after a 303 (RFC 10008 §2.5).
     /// Nil when the response is no redirect that can be followed: it is then the answer.
     func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
-        guard [301, 302, 303, 307, 308].contains(status), let base = foundationURL,
-            let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,
-            let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            target.host?.isEmpty == false
-        else { return nil }
+        guard [301, 302, 303, 307, 308].contains(status) else { return nil }
+        guard let base = foundationURL, let location = fields["Location"] else { return nil }
+        guard let target = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
+        guard ["http", "https"].contains(target.scheme?.lowercased()), target.host?.isEmpty == false else { return nil }
 
         var next = self
         next.url = target.inheritingFragment(of: base).absoluteString
-        if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
+        let becomesGet =
+            switch status {
+            case 303: method != "HEAD"
+            case 301, 302: method == "POST"
+            default: false
+            }
+        if becomesGet {
             next.method = "GET"
             next.dropBody()
             for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"] {

@@ -123,9 +123,10 @@ struct ChangeFile {
         let length = end - start
         offset = end
         // The file may exceed the limit a little, since several caches append at once.
-        guard length >= 0, length <= 2 * Self.largestLimit, length % DirectoryChange.rowLength == 0,
-            let bytes = try? files.bytes(of: opened.file, at: start, count: length), bytes.count == length
-        else { return nil }
+        guard (0...2 * Self.largestLimit).contains(length) else { return nil }
+        guard length % DirectoryChange.rowLength == 0 else { return nil }
+        let bytes = try? files.bytes(of: opened.file, at: start, count: length)
+        guard let bytes, bytes.count == length else { return nil }
         return bytes.withUnsafeBytes { bytes in
             var changes: [DirectoryChange] = []
             for start in stride(from: 0, to: length, by: DirectoryChange.rowLength) {
@@ -142,14 +143,13 @@ struct ChangeFile {
         guard let size = try? files.status(opened.file).size, size <= 2 * Self.largestLimit,
             let bytes = try? files.bytes(of: opened.file, at: 0, count: size)
         else { return false }
-        return stride(
-            from: 0, to: bytes.count / DirectoryChange.rowLength * DirectoryChange.rowLength,
-            by: DirectoryChange.rowLength
-        )
-        .contains { start in
-            bytes[start..<start + DirectoryChange.rowLength].withUnsafeBytes { DirectoryChange.decode($0) }?.change
-                == .noticed
+        let length = DirectoryChange.rowLength
+        // A row that is not whole yet is left out.
+        for start in stride(from: 0, through: bytes.count - length, by: length) {
+            let row = bytes[start..<start + length].withUnsafeBytes { DirectoryChange.decode($0) }
+            if row?.change == .noticed { return true }
         }
+        return false
     }
 
     /// Reads all rows again, from the first one on.
