@@ -124,8 +124,10 @@ extension DiskURLCache {
 
         /// Receives a piece of the body, of any length, and returns at once. Pieces before the head or after the end
         /// are dropped.
-        /// - Parameter proceed: called once, when the next piece may come, so that a slow reader slows the transfer
-        ///   down: mostly inside this call, else on any thread.
+        /// - Parameters:
+        ///   - data: the piece.
+        ///   - proceed: called once, when the next piece may come, so that a slow reader slows the transfer down:
+        ///     mostly inside this call, else on any thread.
         public func receive(_ data: Data, then proceed: @escaping @Sendable () -> Void) {
             guard take(data) else { return proceed() }
             // The pause ends under a lock of the load, which the client must not meet.
