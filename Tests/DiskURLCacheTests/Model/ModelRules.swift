@@ -101,6 +101,11 @@ extension ReferenceModel {
                 $0.path == other.request.path && $0.time > other.askerBegan
             }
             if isInvalidated || state.removals.contains(where: { $0.mayKeepOut(other) }) { return false }
+            // A stored answer to HEAD is beside those to GET, which come first. As long as it is fresh, it answers
+            // again once those are removed or forgotten.
+            if item.kind == .head, state.forgets || state.removals.contains(where: { $0.concerns(other) }) {
+                return false
+            }
             // RFC 9111 §4.3.5: a HEAD that is not about the newer item removes it.
             let isDenied = state.items.values.contains {
                 $0.kind == .head && $0.born > other.born && $0.request.path == other.request.path
