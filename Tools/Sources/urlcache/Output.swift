@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 
 /// Shows the progress of long work, on a terminal only.
@@ -172,7 +173,7 @@ private func write(_ data: Data, to file: Int32, named name: String) throws {
         while !rest.isEmpty {
             let count = write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Problem("\(name) cannot be written", errno: errno) }
+            guard count > 0 else { throw unwritable(name, errno) }
             rest = rest.dropFirst(count)
         }
     }
@@ -180,5 +181,11 @@ private func write(_ data: Data, to file: Int32, named name: String) throws {
 
 /// Writes the bytes that `print` has buffered. Throws if the disk is full or the pipe has no reader.
 func flushOutput() throws {
-    if fflush(nil) != 0 { throw Problem("Standard output cannot be written", errno: errno) }
+    if fflush(nil) != 0 { throw unwritable("Standard output", errno) }
+}
+
+/// The end of a command whose output cannot be written. `urlcache list | head` is no mistake of anybody: nothing is
+/// said, and the status is that of a program which a pipe without a reader ends.
+private func unwritable(_ name: String, _ error: Int32) -> any Error {
+    error == EPIPE ? ExitCode(128 + SIGPIPE) : Problem("\(name) cannot be written", errno: error)
 }

@@ -23,7 +23,7 @@ struct URLCacheTool: AsyncParsableCommand {
         ])
 
     static func main() async {
-        // A pipe without a reader is reported as an error, like any other output that cannot be written.
+        // A command that changes a cache is not to be ended in the middle, because nobody reads what it prints.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()

@@ -181,7 +181,9 @@ struct Why: AsyncParsableCommand {
 
     /// The paragraphs of the text, each with its first line as a title.
     private static func paragraphs(_ explanation: DiskURLCache.Explanation?) -> [Facts.Paragraph] {
-        let lines = explanation?.description.split(separator: "\n", omittingEmptySubsequences: false) ?? []
+        // With settings of its own, the cache that explains reads the directory as one that ships with an app.
+        let text = explanation?.description.replacingOccurrences(of: " ago, from fallback", with: " ago, from disk")
+        let lines = text?.split(separator: "\n", omittingEmptySubsequences: false) ?? []
         return lines.split(whereSeparator: \.isEmpty).map { lines in
             Facts.Paragraph(title: String(lines.first ?? ""), lines: lines.dropFirst().map(String.init))
         }

@@ -143,6 +143,24 @@ import Testing
         }
     #endif
 
+    /// `urlcache list | head`
+    @Test func aPipeWithoutAReaderEndsACommandWithoutAWord() throws {
+        let cache = try scratch.demo(entries: 3_000)
+        let command = "{ '\(Tool.program.path)' list '\(cache)'; echo status $? >&2; } | true"
+        let run = try Tool.run("-c", command, program: URL(fileURLWithPath: "/bin/sh"))
+        #expect(run.output == "status 141\n")
+    }
+
+    @Test func whyWithSettingsReadsTheDirectoryToo() throws {
+        let cache = try scratch.demo(entries: 30)
+        let listed = try Tool.run("list", cache, "--limit", "1", "--json").output
+        let url = try #require(listed.range(of: "https://[^\"]*", options: .regularExpression))
+        let rules = scratch.path("rules.json")
+        try Data(#"[{"path": "/none", "storage": "never"}]"#.utf8).write(to: URL(fileURLWithPath: rules))
+        let why = try Tool.run("why", cache, String(listed[url]), "--rules", rules)
+        expect(0, "^  (The response|Variant 1): .* ago, from disk", why)
+    }
+
     @Test func whyTellsWhatIsStoredAndWhatIsNot() throws {
         let cache = try scratch.demo(entries: 30)
         expect(0, "Nothing is stored under this key", try Tool.run("why", cache, "https://example.com/unknown"))
