@@ -65,6 +65,12 @@ struct PrintingTests {
         #expect("\(DiskURLCache.Request(request))".contains("fields: Accept"))
     }
 
+    @Test func aKeyPolicyPrintsWhatItChanges() {
+        let policy = DiskURLCache.KeyPolicy.standard
+        #expect(!"\(policy)".contains("body"))
+        #expect("\(policy.includingBody(ofMethods: "POST"))".contains("body of POST"))
+    }
+
     /// The value without its own way to print would fail the test above.
     @Test func theTestSeesSecrets() {
         struct Plain { var text = PrintingTests.secret }

@@ -48,6 +48,17 @@ import Testing
         #expect(HTTPDate.parse(text, reference: Self.reference) == nil)
     }
 
+    @Test(arguments: [
+        ("Jan", 31), ("Feb", 28), ("Mar", 31), ("Apr", 30), ("May", 31), ("Jun", 30), ("Jul", 31), ("Aug", 31),
+        ("Sep", 30), ("Oct", 31), ("Nov", 30), ("Dec", 31),
+    ])
+    func aMonthHasItsDays(_ month: String, _ count: Int) {
+        for day in 28...32 {
+            let date = HTTPDate.parse("Thu, \(day) \(month) 2051 02:01:18 GMT", reference: Self.reference)
+            #expect((date != nil) == (day <= count), "\(day)")
+        }
+    }
+
     @Test(arguments: [(77, 2077), (78, 1978), (99, 1999), (0, 2000), (27, 2027)])
     func twoDigitYearIsAtMostFiftyYearsAhead(_ short: Int, _ year: Int) throws {
         let text = "Friday, 01-Jan-\(short < 10 ? "0" : "")\(short) 00:00:00 GMT"

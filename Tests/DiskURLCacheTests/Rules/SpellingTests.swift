@@ -183,7 +183,8 @@ import Testing
 
     /// `getaddrinfo` takes the numbers for 10.0.0.5, and for clients an escaped name is another host, or none.
     @Test(arguments: [
-        "167772165", "0xa.0.0.5", "012.0.0.5", "10.5", "10.0.0.256", "0xa000005", "[::ffff:10.0.0.5]",
+        "167772165", "0xa.0.0.5", "012.0.0.5", "10.5", "10.0.0.256", "0xa000005", "10.0.0.0xf", "0XFE000005",
+        "[::ffff:10.0.0.5]",
         "%EF%BD%93ecret.example", "secret%E3%80%82example", "a%20b", "[nonsense]", "1.2.3.4.5", "h:0", "h:000",
     ])
     func aHostThatClientsReadDifferentlyHasNoKey(_ host: String) throws {
