@@ -43,7 +43,6 @@ extension DiskStore {
         }
         let isSwept = sweep(limit: isFlush ? .max : 256)
         if !isSwept || (catalog.state.isOwner && !catalog.state.isCurrent) { maintenance.schedule(after: 0.001) }
-        if withIO({ $0.directory.mustClear }) { maintenance.schedule(after: 1) }
         if catalog.state.isCurrent, catalog.read({ $0.isChanged }) {
             maintenance.schedule(after: configuration.savingInterval)
         }

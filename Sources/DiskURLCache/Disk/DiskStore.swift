@@ -170,7 +170,8 @@ package final class DiskStore: Sendable {
         return true
     }
 
-    /// Moves the folder of records away. False if that fails; then nothing is read from the folder until it succeeds.
+    /// Moves the folder of records away. False if that fails; then nothing is read from the folder until it succeeds,
+    /// which a pass tries again every second.
     func clear(_ io: inout Section) -> Bool {
         let wasToClear = io.directory.mustClear
         do throws(Errno) {
@@ -178,6 +179,8 @@ package final class DiskStore: Sendable {
         } catch {
             if !wasToClear { io.events.append(.cannotDelete(errno: error.code)) }
             move(.refuse(isReadable: false))
+            // Asked for here, since such a pass ends before its work begins.
+            maintenance.schedule(after: 1)
             return false
         }
         move(.accept)

@@ -100,4 +100,33 @@ import Testing
         #expect(other.entryCount == 0)
         #expect(fixture.recordNames().isEmpty)
     }
+
+    @Test("A clearing that failed is done as soon as the disk allows it, without a further call")
+    func aClearingThatFailedIsDoneLater() async throws {
+        let isBroken = Mutex(false)
+        let tries = Mutex(0)
+        let files = FaultyFileSystem { call in
+            if isBroken.withLock({ $0 }), call.operation == .rename { tries.withLock { $0 += 1 } }
+            let isRemoval = call.operation == .rename || call.operation == .unlink
+            return isRemoval && isBroken.withLock { $0 } ? .error(EIO) : nil
+        }
+        let scratch = try ScratchDirectory("clearing")
+        let cache = DiskURLCache(in: scratch, clock: ManualClock()) { $0.fileSystem = files }
+        let request = Responses.request("/a")
+        func recordCount() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: scratch.appending("cache/records").path).count
+        }
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+        cache.flush()
+        isBroken.withLock { $0 = true }
+        cache.removeAllCachedResponses()
+        cache.flush()
+        #expect(cache.cachedResponse(for: request) == nil)
+        #expect(try recordCount() == 1)
+        // Not once only.
+        let first = tries.withLock { $0 }
+        await eventually("a second try") { tries.withLock { $0 } > first + 1 }
+        isBroken.withLock { $0 = false }
+        try await eventually("the removal of the record") { try recordCount() == 0 }
+    }
 }
