@@ -2,7 +2,7 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// The head of an answer: received from a `DiskURLCache.Transport`, and the beginning of a
+    /// The head of an answer: received from a transport of the app, and the beginning of a
     /// `DiskURLCache.ResponseStream`.
     public struct Head: Sendable {
         /// The status code.

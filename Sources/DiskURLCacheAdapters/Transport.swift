@@ -38,13 +38,16 @@ extension DiskURLCache {
     /// that is awaited is a ``Transport``, which is easier to write.
     public protocol CallbackTransport: Sendable {
         /// Sends a request, and returns at once. The answer is delivered to the receiver, also inside this call: one
-        /// head, then the pieces of the body by ``Receiver/receive(_:then:)``, then one ``Receiver/finish(throwing:)``.
-        /// The calls may come on any thread, one at a time. They return soon and read or write no file, so an event
-        /// loop may make them.
+        /// head, then the pieces of the body by ``Receiver/receive(_:then:)``, then one ``Receiver/finish(throwing:)``,
+        /// also after an error: a load whose answer never ends waits for its timeout.
+        ///
+        /// The calls may come on any thread, one at a time, so an event loop may make them. They decide about the
+        /// answer, and ask the rules of the app; no response is read or written in them. What an answer makes invalid
+        /// (RFC 9111 §4.4, `Clear-Site-Data`) is removed in them, files included.
         ///
         /// Redirects, conditions and time are as for ``Transport/send(_:to:)``.
-        /// - Returns: cancels the request. Called at most once, from any thread, when no load needs the answer any
-        ///   more: before its end, or just after it.
+        /// - Returns: a closure that cancels the request. It is called at most once, from any thread, when no load
+        ///   needs the answer any more: before the end of the answer, or just after it.
         func start(_ request: Request, to receiver: Receiver) -> @Sendable () -> Void
     }
 }

@@ -46,7 +46,7 @@ final class SessionUpstream: DiskURLCache.CallbackTransport {
                 url: request.url, method: HTTPMethod(rawValue: request.method), headers: headers,
                 body: request.body.flatMap { $0.isEmpty ? nil : .data($0) })
             let exchange = ClientExchange(outgoing, through: self, receiver)
-            exchange.send(isFirstAttempt: true)
+            exchange.send()
             return { exchange.cancel() }
         } catch {
             receiver.finish(throwing: SessionErrors.urlError(error, hasHead: false))
@@ -81,14 +81,15 @@ private final class ClientExchange: HTTPClientResponseDelegate {
         self.receiver = receiver
     }
 
-    func send(isFirstAttempt: Bool) {
+    func send() {
         let task = upstream.client.execute(
             request: request, delegate: self, eventLoop: .delegate(on: upstream.eventLoop))
         let isCancelled = state.withLockedValue { state in
-            // The first attempt may have failed already, and the second one begun.
-            if state.isFirstAttempt == isFirstAttempt { state.task = task }
+            state.task = task
             return state.isCancelled
         }
+        // The end of the task, and not a call of the delegate, is the end of the answer: some errors come only there.
+        task.futureResult.whenComplete { [self] in end($0) }
         if isCancelled { task.cancel() }
     }
 
@@ -114,14 +115,15 @@ private final class ClientExchange: HTTPClientResponseDelegate {
         return promise.futureResult
     }
 
-    func didFinishRequest(task: HTTPClient.Task<Void>) { receiver.finish() }
+    func didFinishRequest(task: HTTPClient.Task<Void>) {}
 
-    func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
+    private func end(_ result: Result<Void, any Error>) {
+        guard case .failure(let error) = result else { return receiver.finish() }
         if let head = state.withLockedValue({ $0.head }) {
             let isComplete = head.hasNoContent(to: request.method)
             return receiver.finish(throwing: isComplete ? nil : SessionErrors.urlError(error, hasHead: true))
         }
-        if isSentAgain(after: error) { return send(isFirstAttempt: false) }
+        if isSentAgain(after: error) { return send() }
         receiver.finish(throwing: SessionErrors.urlError(error, hasHead: false))
     }
 

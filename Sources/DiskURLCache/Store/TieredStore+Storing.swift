@@ -42,9 +42,11 @@ extension TieredStore {
             var metadata = metadata
             let wasInMemory = metadata.sequence != 0
             if !wasInMemory { metadata.sequence = sequence.next(at: metadata.storedAt) }
-            if let reason = prepare(&metadata, for: key, isFirst: isFirst, ticket, wasInMemory: wasInMemory) {
-                return .refused(reason)
+            if wasInMemory, let newer = newerInMemory(than: metadata, of: key) {
+                // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
+                return newer.storedAt == metadata.storedAt ? .stored : .refused(.removedMeanwhile)
             }
+            if let reason = prepare(&metadata, for: key, isFirst: isFirst, ticket) { return .refused(reason) }
             let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
@@ -89,20 +91,15 @@ extension TieredStore {
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
     /// reach of a removal. The groups of the server are those of the new response. Returns the reason if the answer is
     /// out of date already: a newer one is stored, or it was removed meanwhile.
-    /// - Parameters:
-    ///   - isFirst: nothing of the key is in the layers below memory.
-    ///   - wasInMemory: memory got the response before (`storeLater`), where it may have been replaced or pinned since.
+    /// - Parameter isFirst: nothing of the key is in the layers below memory.
     private func prepare(
-        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, _ ticket: StoreTicket?, wasInMemory: Bool
+        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {
         let replaced = replaced(by: metadata.varyKey, of: key, isFirst: isFirst)
         if let ticket {
             let asked = metadata.http?.requestTime ?? .distantFuture
-            let isOlder = replaced.contains { other in
-                if wasInMemory, other.sequence > metadata.sequence { return true }
-                // The load whose answer is stored asked later than this one.
-                return other.http.map { $0.requestTime > asked } == true
-            }
+            // The load whose answer is stored asked later than this one.
+            let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
             if isOlder { return .removedMeanwhile }
             if erasesIfRemoved(metadata, of: key, since: ticket) { return .removedMeanwhile }
         }
@@ -110,6 +107,13 @@ extension TieredStore {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
         return nil
+    }
+
+    /// What memory has of a variant, if that came after a response that was put there before (`storeLater`).
+    private func newerInMemory(than metadata: EntryMetadata, of key: RequestKey) -> EntryMetadata? {
+        memory.value(for: key)?.variants.lazy.map(\.metadata).first {
+            $0.varyKey == metadata.varyKey && $0.sequence > metadata.sequence
+        }
     }
 
     /// The stored responses of one variant, in the first layer that has any.

@@ -244,6 +244,7 @@ import Testing
         }
         forgetMemory()
         #expect(cache.core.store.lookup(key).variants().first?.metadata.isPinned == true)
+        #expect(cache.statistics.stores == 1, "it is stored, and said to be")
     }
 
     @Test func whatIsRemovedBeforeItsFileIsWrittenIsNotWritten() async throws {
