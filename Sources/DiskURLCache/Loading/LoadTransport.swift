@@ -3,7 +3,8 @@ import Foundation
 
 /// The network for a load: it sends a request, and receives a head, the pieces of a body and an end.
 ///
-/// `URLSession` is one implementation (`SessionLink`), an app's `DiskURLCache.CallbackTransport` another (`OpenTransport`).
+/// `URLSession` is one implementation (`SessionLink`), an app's `DiskURLCache.CallbackTransport` another
+/// (`OpenTransport`).
 package protocol LoadTransport: Sendable {
     /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in
     /// order, then one end. Redirects are not followed: each is a head like any other. After the token is cancelled,
