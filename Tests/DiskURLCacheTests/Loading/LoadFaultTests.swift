@@ -115,13 +115,20 @@ import Testing
         }
         var request = request
         request.timeoutInterval = 0.05
-        for _ in 0..<8 {
+        var answers = 0
+        while answers < 8 {
             if layer == .disk {
                 cache.flush()
                 cache.store.memory.removeAll()
             }
-            let stream = try await cache.load(request, through: Hangs())
-            #expect(stream.report.outcome == .staleHit(layer, because: .staleIfError))
+            do {
+                let stream = try await cache.load(request, through: Hangs())
+                #expect(stream.report.outcome == .staleHit(layer, because: .staleIfError))
+                answers += 1
+            } catch let error as URLError where error.code == .timedOut && request.timeoutInterval < 20 {
+                // A busy machine has not looked at the disk in that time.
+                request.timeoutInterval *= 4
+            }
         }
     }
 

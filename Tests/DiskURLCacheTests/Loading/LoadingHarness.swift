@@ -46,7 +46,10 @@ final class LoadingHarness: Sendable {
         _ url: URL, _ fields: [String: String] = [:], method: String = "GET",
         policy: URLRequest.CachePolicy = .useProtocolCachePolicy, body: Data? = nil
     ) async throws -> Loaded {
-        try await Self.load(URLRequest(url, fields, method: method, policy: policy, body: body), in: session)
+        var request = URLRequest(url, fields, method: method, policy: policy, body: body)
+        // A refresh in the background has the time of its request, not the session's.
+        request.timeoutInterval = Patience.ofLoads
+        return try await Self.load(request, in: session)
     }
 
     static func load(_ request: URLRequest, in session: URLSession) async throws -> Loaded {
