@@ -31,11 +31,13 @@ import Testing
         .host("Example.com"), .host("api.example.com."),
     ]
 
+    /// Each has a folder of its own. If two share one, what the first removed before it saw the second may cost the
+    /// second a miss.
     private func makeCache(
         _ rules: [DiskURLCache.Rule] = [], _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
     ) throws -> DiskURLCache {
         var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending(UUID().uuidString))
         configure(&configuration)
         configuration.rules = rules
         return DiskURLCache(configuration: configuration)
