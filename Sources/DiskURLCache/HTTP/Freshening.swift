@@ -32,9 +32,7 @@ enum Freshening {
     /// The stored responses that the 304 confirms, beginning with the response to serve.
     private static func indicesNamed(by exchange: Exchange, revalidation: Revalidation) -> [Int] {
         let candidates = exchange.candidates
-        var order = candidates.indices.filter { $0 != revalidation.index }
-        if let selected = revalidation.index { order.insert(selected, at: 0) }
-        let validatable = order.filter { Revalidation.isValidatable(candidates[$0].response, for: exchange.request) }
+        let validatable = Revalidation.validatable(candidates, for: exchange.request, first: revalidation.index)
         if let value = exchange.fields["ETag"] {
             guard let tag = EntityTag(value) else { return [] }
             let strong = validatable.filter { candidates[$0].response.entityTag?.stronglyMatches(tag) == true }

@@ -51,10 +51,8 @@ extension Revalidation {
     private static func offeredTags(
         of candidates: [Candidate], for request: RequestFacts, selected: Int?
     ) -> [EntityTag] {
-        var order = candidates.indices.filter { $0 != selected }
-        if let selected { order.insert(selected, at: 0) }
         var tags: [EntityTag] = []
-        for index in order where isValidatable(candidates[index].response, for: request) {
+        for index in validatable(candidates, for: request, first: selected) {
             guard let tag = candidates[index].response.entityTag, !tags.contains(tag),
                 case .presentation = Presentation.fit(of: candidates[index], to: request)
             else { continue }
@@ -62,6 +60,13 @@ extension Revalidation {
             if tags.count == greatestTagCount { break }
         }
         return tags
+    }
+
+    /// The candidates that a 304 may confirm, the selected one first.
+    static func validatable(_ candidates: [Candidate], for request: RequestFacts, first selected: Int?) -> [Int] {
+        var order = candidates.indices.filter { $0 != selected }
+        if let selected { order.insert(selected, at: 0) }
+        return order.filter { isValidatable(candidates[$0].response, for: request) }
     }
 
     /// RFC 9110 §13.2.1: an origin judges conditions only when it would answer with a success.

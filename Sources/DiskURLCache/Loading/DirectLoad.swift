@@ -226,8 +226,7 @@ package final class LoadReader: Sendable {
         switch report.outcome {
         case .hit, .revalidated: return report.bytes
         case .miss, .bypass, .notAllowed, .failed:
-            if report.request.method == "HEAD" { return 0 }
-            return ResponseHead(status: head.status, fields: head.fields).bodyLength
+            return ResponseHead(status: head.status, fields: head.fields).bodyLength(to: report.request.method)
         }
     }
 

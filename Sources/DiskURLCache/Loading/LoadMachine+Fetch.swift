@@ -292,4 +292,7 @@ extension ResponseHead {
     var bodyLength: Int? {
         fields["Content-Encoding"] == nil ? ContentLength.stated(in: fields) : nil
     }
+
+    /// The same for the answer to a request with this method: to a `HEAD` there is no body.
+    func bodyLength(to method: String) -> Int? { method == "HEAD" ? 0 : bodyLength }
 }

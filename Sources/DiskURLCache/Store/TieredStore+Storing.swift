@@ -40,9 +40,10 @@ extension TieredStore {
             // Asked before the disk has the response.
             let isFirst = isUnknownBelow(key)
             var metadata = metadata
-            let wasInMemory = metadata.sequence != 0
-            if !wasInMemory { metadata.sequence = sequence.next(at: metadata.storedAt) }
-            if wasInMemory, let newer = newerInMemory(than: metadata, of: key) {
+            if metadata.sequence == 0 {
+                metadata.sequence = sequence.next(at: metadata.storedAt)
+            } else if let newer = inMemory(metadata.varyKey, of: key).first(where: { $0.sequence > metadata.sequence })
+            {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
                 return newer.storedAt == metadata.storedAt ? .stored : .refused(.removedMeanwhile)
             }
@@ -109,16 +110,14 @@ extension TieredStore {
         return nil
     }
 
-    /// What memory has of a variant, if that came after a response that was put there before (`storeLater`).
-    private func newerInMemory(than metadata: EntryMetadata, of key: RequestKey) -> EntryMetadata? {
-        memory.value(for: key)?.variants.lazy.map(\.metadata).first {
-            $0.varyKey == metadata.varyKey && $0.sequence > metadata.sequence
-        }
+    /// What memory has of one variant.
+    private func inMemory(_ varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
+        memory.value(for: key)?.variants.map(\.metadata).filter { $0.varyKey == varyKey } ?? []
     }
 
     /// The stored responses of one variant, in the first layer that has any.
     private func replaced(by varyKey: VaryKey, of key: RequestKey, isFirst: Bool) -> [EntryMetadata] {
-        let known = memory.value(for: key)?.variants.map(\.metadata).filter { $0.varyKey == varyKey } ?? []
+        let known = inMemory(varyKey, of: key)
         // The disk may have one that memory has evicted, or that another process has stored.
         guard known.isEmpty, !isFirst, let disk, disk.mayContain(key) else { return known }
         return disk.variants(of: key).map(\.metadata).filter { $0.varyKey == varyKey }

@@ -85,8 +85,9 @@
         /// The length of the body by its head: Foundation gives the body to the delegate of a data task directly, and
         /// does not count it.
         private func stated(by response: HTTPURLResponse?, to method: String) -> Int {
-            guard let response, method != "HEAD" else { return 0 }
-            return ResponseHead(status: response.statusCode, fields: HeaderFields(response)).bodyLength ?? 0
+            guard let response else { return 0 }
+            let head = ResponseHead(status: response.statusCode, fields: HeaderFields(response))
+            return head.bodyLength(to: method) ?? 0
         }
 
         private func invalidate(
