@@ -310,10 +310,6 @@ extension URLRequest {
     }
 }
 
-/// An error in the result of ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)``: why a
-/// response that arrived was not stored.
-extension DiskURLCache.Reason: Swift.Error {}
-
 extension DiskURLCache {
     /// The session for direct calls that were not given one.
     var directLink: SessionLink {

@@ -2,12 +2,14 @@ import Foundation
 
 extension DiskURLCache {
     /// Why a cache did what it did: a code for programs, a phrase for people, and often advice. Two reasons are equal
-    /// if they have the same code. Events, `Cache-Status` and explanations print the same reasons.
+    /// if they have the same code. Events, `Cache-Status` and explanations print the same reasons. As an error in the
+    /// result of ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` it says why a response
+    /// that arrived was not stored.
     ///
     /// ```swift no-check
     /// if report.notStoredReason == .noStore { … }
     /// ```
-    public struct Reason: Sendable, Hashable, CodedByForm, PrintedByDescription {
+    public struct Reason: Swift.Error, Hashable, CodedByForm, PrintedByDescription {
         /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change. A reason that has a
         /// constant has its name: `no-store` is ``noStore``.
         public var code: String { row.code }
