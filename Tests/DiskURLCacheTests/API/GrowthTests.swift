@@ -61,7 +61,7 @@
             let plain = URLSession(configuration: .ephemeral)
             let cached = cache.makeSession(configuration: .ephemeral)
             let end = Date(timeIntervalSinceNow: TimeInterval(TestLength.soakSeconds))
-            let loads = 400
+            let loads = TestLength.pick(plain: 200, long: 400)
             var growth = (plain: 0, cached: 0)
             var (rounds, first) = (0, Use.now())
             var last = first

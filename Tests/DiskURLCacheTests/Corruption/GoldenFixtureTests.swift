@@ -12,20 +12,32 @@ import Testing
         .deletingLastPathComponent().appendingPathComponent("Fixtures/v1")
     private static let time = Date(timeIntervalSince1970: 1_790_000_000)
 
+    /// The bodies of the files.
+    private static func body(_ number: Int, length: Int) -> Data {
+        var state = UInt64(truncatingIfNeeded: number) &* 0x9E37_79B9_7F4A_7C15 | 1
+        return Data(
+            (0..<length).map { _ in
+                state ^= state << 13
+                state ^= state >> 7
+                state ^= state << 17
+                return UInt8(truncatingIfNeeded: state)
+            })
+    }
+
     private static let entries: [(key: RequestKey, entry: StoredEntry)] = {
         let other = EntryMetadata(
             sequence: 4, url: nil,
             response: .other(mimeType: "text/plain", expectedContentLength: 5, textEncodingName: nil),
             storedAt: time, placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: true)
         return [
-            (.test("plain"), .test(testBody(1, length: 200), sequence: 1, storedAt: time)),
-            (.test("variants"), .test(testBody(2, length: 50), sequence: 2, storedAt: time, language: "de")),
-            (.test("variants"), .test(testBody(3, length: 0), sequence: 3, storedAt: time, language: "en")),
-            (.test("other"), StoredEntry(metadata: other, body: testBody(4, length: 5))),
+            (.test("plain"), .test(body(1, length: 200), sequence: 1, storedAt: time)),
+            (.test("variants"), .test(body(2, length: 50), sequence: 2, storedAt: time, language: "de")),
+            (.test("variants"), .test(body(3, length: 0), sequence: 3, storedAt: time, language: "en")),
+            (.test("other"), StoredEntry(metadata: other, body: body(4, length: 5))),
             (
                 .test("all of it"),
                 .test(
-                    testBody(5, length: 300), sequence: 5, storedAt: time, tags: ["one", "two"],
+                    body(5, length: 300), sequence: 5, storedAt: time, tags: ["one", "two"],
                     url: "https://example.org/é",
                     userInfo: [
                         "string": .string("é"), "integer": .integer(-1), "real": .real(0.5), "yes": .boolean(true),

@@ -153,7 +153,7 @@
         @Test("SIGKILL at every system call", arguments: KillScenario.allCases)
         func everyStep(scenario: KillScenario) throws {
             // The plain form takes some of the steps; an odd distance, since creating and writing alternate.
-            let distance = TestLength.pick(plain: 17, long: 1)
+            let distance = TestLength.pick(plain: 29, long: 1)
             let scratch = try ScratchDirectory()
             let template = scratch.appending("template").path
             scenario.prepare(template)

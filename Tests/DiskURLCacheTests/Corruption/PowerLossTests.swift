@@ -37,7 +37,7 @@ import Testing
             last = (last + [touched]).suffix(4)
             // Every step is tried where nothing else is lost, and every third where something is; fewer in the plain
             // form.
-            let distance = TestLength.pick(plain: 5, long: 1) * (loss == .nothing ? 1 : 3)
+            let distance = TestLength.pick(plain: 7, long: 1) * (loss == .nothing ? 1 : 3)
             guard step.isMultiple(of: distance) else { continue }
             guard FileManager.default.fileExists(atPath: replay) else { continue }
             let copy = fixture.scratch.appending("copy \(step)").path

@@ -149,7 +149,7 @@ final class Oracle: Sendable {
     }
 
     /// The long form has 100,000 in all.
-    private static let operations = TestLength.operations(plain: 300, long: 12_500)
+    private static let operations = TestLength.operations(plain: 200, long: 12_500)
 
     @Test(
         "Eight threads, all operations mixed: some serial order, and all agree after a flush",

@@ -14,7 +14,9 @@ import Testing
     }
 
     /// Each store by the second cache has two rows of 32 bytes, each removal two.
-    @Test("The changes do not eat a small capacity", arguments: [350 << 10, 8 << 20])
+    @Test(
+        "The changes do not eat a small capacity",
+        arguments: [350 << 10, TestLength.pick(plain: 1 << 20, long: 8 << 20)])
     func changes(capacity: Int) {
         let owner = fixture.open(capacity: capacity)
         owner.flush()
@@ -41,7 +43,7 @@ import Testing
     @Test("The index does not eat a small capacity", arguments: [350 << 10, 200 << 10])
     func index(capacity: Int) throws {
         let store = fixture.open(capacity: capacity)
-        let count = TestLength.pick(plain: 1_500, long: 5_000)
+        let count = TestLength.pick(plain: 800, long: 5_000)
         for number in 0..<count {
             store.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
             if number % 50 == 49 { store.flush() }

@@ -148,7 +148,7 @@ import Testing
         ]
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1
-        for number in 0..<TestLength.pick(plain: 500, long: 2_000) {
+        for number in 0..<TestLength.pick(plain: 300, long: 2_000) {
             let draw = Draw(random: TestRandom(seed << 32 + number), clock: clock)
             try await check(draw, number, cache)
         }

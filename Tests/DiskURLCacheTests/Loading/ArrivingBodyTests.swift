@@ -10,7 +10,7 @@ import Testing
     private let cache: DiskURLCache
     private let refusals = Mutex<[DiskURLCache.Reason]>([])
 
-    private static let whole = testBody(3, length: (12 << 20) + 77)
+    private static let whole = testBody(3, length: (6 << 20) + 77)
 
     enum Reader: String, CaseIterable, Sendable {
         case pieces, whole, none
@@ -96,8 +96,9 @@ import Testing
     func aBodyWhoseLoadHasEndedIsNotStored(reader: Reader, length: Int) async {
         let body = body(isStored: true, reader)
         var data = Data()
-        for start in stride(from: 0, to: length, by: 50) {
-            _ = body.append(Data(Self.whole[start..<min(start + 50, length)]))
+        let piece = min(length / 2, 16 << 10)
+        for start in stride(from: 0, to: length, by: piece) {
+            _ = body.append(Data(Self.whole[start..<min(start + piece, length)]))
             if start == 0 { take(from: body, into: &data) }
         }
         body.complete()

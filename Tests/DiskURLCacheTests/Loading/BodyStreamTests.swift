@@ -14,7 +14,8 @@ import Testing
     private let scratch: ScratchDirectory
     private let folder: URL
     /// Above what memory takes, and no multiple of a piece.
-    private let large = Data((0..<3_000_001).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+    private static let large = testBody(1, length: 3_000_001)
+    private var large: Data { Self.large }
 
     init() throws {
         scratch = try ScratchDirectory("body-stream")

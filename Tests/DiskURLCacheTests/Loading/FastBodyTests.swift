@@ -8,7 +8,7 @@
     /// A body that arrives faster than its client takes it does not fill the memory of the process.
     @Suite(.loadsOnLinux, .fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
     struct FastBodyTests {
-        private static let length = 64 << 20
+        private static let length = 32 << 20
 
         /// In a process of its own, whose memory nothing else takes. The delegate takes the first piece only when the
         /// whole body has arrived and left the memory.
@@ -43,7 +43,7 @@
             while !isOut, !patience.isOver() {
                 usleep(1_000)
                 memory = try residentMemory() - start
-                isOut = try filesInUse() > length - (4 << 20) && memory < 32 << 20
+                isOut = try filesInUse() > length - (4 << 20) && memory < length / 2
             }
             ChildProcess.say(isOut ? "out of memory" : "\(memory >> 20) MB more, \(try filesInUse() >> 20) MB in files")
             counter.goesOn.signal()

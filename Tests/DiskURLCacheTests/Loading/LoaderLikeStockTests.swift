@@ -23,11 +23,12 @@ import Testing
         var error: URLError.Code?
     }
 
+    private static let large = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
+
     private static func origin() throws -> OriginServer {
-        let large = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
-        return try OriginServer { request in
+        try OriginServer { request in
             switch request.path {
-            case "/large": OriginResponse(fields: ["Cache-Control": "max-age=60"], body: large, isChunked: true)
+            case "/large": OriginResponse(fields: ["Cache-Control": "max-age=60"], body: Self.large, isChunked: true)
             case "/none": .status(204, "No Content")
             case "/missing": .status(404, "Not Found", ["X-A": "b"])
             case "/broken": .status(500, "Oops")
@@ -36,7 +37,7 @@ import Testing
                 OriginResponse(
                     status: Int(path.split(separator: "/").last ?? "") ?? 0, reason: "Elsewhere", fields: ["X-A": "b"],
                     body: Data("body".utf8))
-            case "/cut": OriginResponse(body: large, ending: .cutBody(after: 500))
+            case "/cut": OriginResponse(body: Self.large, ending: .cutBody(after: 500))
             case "/closed": OriginResponse(ending: .noResponse)
             case "/echo": OriginResponse(fields: ["X-Method": request.method], body: request.body)
             default: .ok("text of \(request.method)", ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"])

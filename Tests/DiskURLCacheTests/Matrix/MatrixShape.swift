@@ -69,6 +69,7 @@ struct MatrixShape: Sendable {
     static let every = all + ofOtherClients
 
     private static let day: HeaderFields = ["Cache-Control": "max-age=86400"]
+    private static let large = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
 
     private static func redirect(_ status: Int, to location: String?, _ fields: HeaderFields) -> OriginResponse {
         var fields = fields
@@ -222,7 +223,7 @@ struct MatrixShape: Sendable {
         MatrixShape("unknown coding") { $0.ok(["Cache-Control": "max-age=86400", "Content-Encoding": "new"]) },
         MatrixShape("empty", requests: 1) { _ in .ok("", day) },
         MatrixShape("large", requests: 1) { _ in
-            OriginResponse(fields: day, body: Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }))
+            OriginResponse(fields: day, body: large)
         },
     ]
 

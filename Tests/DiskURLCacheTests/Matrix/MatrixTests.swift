@@ -15,7 +15,7 @@ struct MatrixTests {
     @Test func eachLoadSaysWhatOneWithoutACacheSays() async throws {
         try await MatrixComparison(
             makeSession: { $0.makeSession(configuration: $1, delegate: $2) }, ways: MatrixWay.allCases,
-            exceptions: MatrixException.all
+            exceptions: MatrixException.all, hasNewSessionsInEachWay: TestLength.isLong
         ).run()
     }
 }

@@ -381,8 +381,9 @@
 
         /// Who fills the file of changes replaces it, and misses nothing; the others cannot know what they missed.
         @Test(arguments: [true, false]) func whoFillsTheFileKeepsItsMemory(isOwner: Bool) throws {
-            let owner = directory.open()
-            let guest = directory.open(SystemFiles(), .resting)
+            // The smaller the capacity, the sooner the file is full.
+            let owner = directory.open { $0.diskCapacity = 4 << 20 }
+            let guest = directory.open(SystemFiles(), .resting) { $0.diskCapacity = 4 << 20 }
             guest.put("guest", "/guest", inMemoryOnly: true)
             owner.put("owner", "/owner", inMemoryOnly: true)
             let filler = isOwner ? owner : guest
@@ -422,7 +423,7 @@
                 return directory.open(files, .justOpened)
             }
             let paths = (0..<8).map { "/\($0)" }
-            for round in 0..<TestLength.pick(plain: 3, long: 100) {
+            for round in 0..<TestLength.pick(plain: 2, long: 100) {
                 let first = open()
                 let second = open()
                 DispatchQueue.concurrentPerform(iterations: 4) { thread in
