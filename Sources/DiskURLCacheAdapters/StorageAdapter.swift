@@ -91,6 +91,10 @@ final class StorageAdapter: StorageLayer {
         self.observer.withLock { $0 = observer }
     }
 
+    var isShared: Bool { canBeChangedByOthers }
+
+    func isCheckDue(at now: UInt64) -> Bool { canBeChangedByOthers && nextCheck.isReached(at: now) }
+
     func checkIfDue(at now: UInt64) {
         if canBeChangedByOthers, nextCheck.isDue(at: now) { check() }
     }

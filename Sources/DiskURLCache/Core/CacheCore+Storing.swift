@@ -233,12 +233,18 @@ extension CacheCore {
         return Set(names.map { CacheGroups.tag(of: $0, origin: origin) })
     }
 
+    /// Whether a stored response does not have all tags of a request that it answers.
+    func lacksTags(_ variant: StoredVariant, of hop: ResolvedRequest) -> Bool {
+        let tags = hop.options.tags
+        guard !tags.isEmpty, hop.key != nil else { return false }
+        return variant.metadata.tags.joined(withTags: tags).count > variant.metadata.tags.count
+    }
+
     /// Adds a request's tags to the entry that answers it, which may have been stored for a different request.
     func addTags(to variant: StoredVariant, of hop: ResolvedRequest) {
-        let tags = hop.options.tags
-        guard !tags.isEmpty, let key = hop.key else { return }
+        guard lacksTags(variant, of: hop), let key = hop.key else { return }
         let metadata = variant.metadata
-        guard metadata.tags.joined(withTags: tags).count > metadata.tags.count else { return }
+        let tags = hop.options.tags
         _ = store.update(metadata.sequence, of: key.keeping(metadata.http)) {
             $0.tags = $0.tags.joined(withTags: tags)
         }

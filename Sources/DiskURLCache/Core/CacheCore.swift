@@ -101,6 +101,13 @@ package final class CacheCore: Sendable {
             salt: store.salt)
     }
 
+    /// Whether `resolve` has to read the directory's salt for a request, which uses files.
+    func readsSalt(for request: DiskURLCache.Request) -> Bool {
+        guard let salt = store.salt, !salt.isRead else { return false }
+        return request.headerFields["Authorization"] != nil || request.headerFields["Cookie"] != nil
+            || request.url.contains("@") || !configuration.keyPolicy.identifiesByAuthorization
+    }
+
     private func keyDecision(
         for request: DiskURLCache.Request, _ options: DiskURLCache.Options, variant: String?
     ) -> KeyDecision {

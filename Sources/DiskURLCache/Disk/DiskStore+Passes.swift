@@ -334,4 +334,15 @@ extension DiskStore {
             withIO { _ in move(.close) }
         }
     }
+
+    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
+    var openingError: DiskURLCache.Error? {
+        maintenance.perform {
+            if configuration.isReadOnly { checkReadOnly() }
+            return withIO { io in
+                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
+                return io.directory.error
+            }
+        }
+    }
 }

@@ -9,7 +9,7 @@ import Foundation
 /// There are two locks. `io` is taken first and held across file operations: only while it is held do files change and
 /// rows enter or leave the index, so that both agree. The lock of the `catalog` is taken last and never held across
 /// file operations. A lookup takes `io` only if the rows and the files of its key may not agree.
-package final class DiskStore: Sendable {
+package final class DiskStore: StorageLayer {
     package typealias Configuration = DiskConfiguration
 
     // Constant after construction.
@@ -28,7 +28,7 @@ package final class DiskStore: Sendable {
     /// Called with the changes by other caches. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
     /// The time when the next lookup looks for changes by other processes.
-    private let nextCheck = CheckTime()
+    let nextCheck = CheckTime()
     /// The time for the next check that the path still leads to the same folder of records.
     let nextFolderCheck = CheckTime()
     /// Bodies that are arriving.
@@ -223,6 +223,9 @@ package final class DiskStore: Sendable {
         self.observer.withLock { $0 = observer }
     }
 
+    /// Whether a second has passed since the last look for changes by other processes.
+    package func isCheckDue(at now: UInt64) -> Bool { nextCheck.isReached(at: now) }
+
     /// Once a second, one lookup looks for changes by other processes; all others return at once.
     package func checkIfDue(at now: UInt64) {
         guard nextCheck.isDue(at: now) else { return }
@@ -335,16 +338,5 @@ package final class DiskStore: Sendable {
     var isOwner: Bool { catalog.state.isOwner }
 
     /// Whether other caches may use the directory.
-    var isShared: Bool { !catalog.isAlone }
-
-    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
-    var openingError: DiskURLCache.Error? {
-        maintenance.perform {
-            if configuration.isReadOnly { checkReadOnly() }
-            return withIO { io in
-                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
-                return io.directory.error
-            }
-        }
-    }
+    package var isShared: Bool { !catalog.isAlone }
 }

@@ -22,8 +22,8 @@ struct Invalidation: Sendable, Equatable {
         method: String, isKeyed: Bool, concernsURL: @autoclosure () -> Bool, target: @autoclosure () -> URL?,
         status: Int, fields: HeaderFields, isShared: Bool
     ) {
+        guard Self.isPossible(method: method, fields: fields), let target = target() else { return nil }
         let isSafe = Self.isSafe(method)
-        guard !isSafe || fields[ClearSiteData.fieldName] != nil, let target = target() else { return nil }
         self.target = target
         urls =
             isKeyed || isSafe || !concernsURL()
@@ -32,6 +32,11 @@ struct Invalidation: Sendable, Equatable {
         emptiesHost = ClearSiteData.emptiesCache(
             fields, isSecure: target.scheme?.lowercased() == "https", isShared: isShared)
         if urls.isEmpty, groups.isEmpty, !emptiesHost { return nil }
+    }
+
+    /// Whether the answer to a request with this method may invalidate anything: false for nearly all.
+    static func isPossible(method: String, fields: HeaderFields) -> Bool {
+        !isSafe(method) || fields[ClearSiteData.fieldName] != nil
     }
 
     /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they

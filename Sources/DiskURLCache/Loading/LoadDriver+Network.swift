@@ -25,6 +25,7 @@ extension LoadDriver {
             defer { state.body = nil }
             guard !state.machine.hasEnded else { return (state.body, true) }
             state.fetch = token
+            state.answerQueue = nil
             state.ticket = ticket
             state.machine.report.requestedAt = now
             state.usedCredentials = false
@@ -34,6 +35,87 @@ extension LoadDriver {
         guard !isLate else { return }
         transport.send(request, inPieces: client?.acceptsPieces == true, token: token, receiver: self)
     }
+
+    // MARK: The answer
+
+    func fetchUsedCredentials(_ token: FetchToken) {
+        state.withLock { if $0.fetch === token { $0.usedCredentials = true } }
+    }
+
+    func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
+        let queue = handlesOnOwnQueue(head, of: token)
+        guard let queue else { return receive(head, of: token, at: .network) }
+        queue.async { self.receive(head, of: token, at: .files) }
+    }
+
+    func fetchReceived(_ data: Data, of token: FetchToken) {
+        guard let queue = answerQueue(of: token) else { return receive(data, of: token, at: .network) }
+        queue.async { self.receive(data, of: token, at: .files) }
+    }
+
+    func fetchEnded(_ error: Swift.Error?, of token: FetchToken) {
+        guard let queue = answerQueue(of: token) else { return receiveEnd(error, of: token, at: .network) }
+        queue.async { self.receiveEnd(error, of: token, at: .files) }
+    }
+
+    private func answerQueue(of token: FetchToken) -> DispatchQueue? {
+        state.withLock { $0.fetch === token ? $0.answerQueue : nil }
+    }
+
+    /// An answer that removes stored responses is handled on a queue of its own from its head on: its client may hear
+    /// of the head only after the removal, which uses files, and other answers do not wait for it. Nil for nearly all
+    /// answers, which are handled where they arrive.
+    private func handlesOnOwnQueue(_ head: DeliveredHead, of token: FetchToken) -> DispatchQueue? {
+        guard transport.sharesItsQueue, cache.store.disk != nil else { return nil }
+        return state.withLock { state in
+            guard state.fetch === token else { return nil }
+            if state.answerQueue == nil {
+                let response = ResponseHead(status: head.status, fields: head.fields)
+                let invalidation = state.machine.invalidation(by: response, isShared: cache.isShared)
+                if invalidation != nil { state.answerQueue = DispatchQueue(label: "DiskURLCache.answer") }
+            }
+            return state.answerQueue
+        }
+    }
+
+    private func receive(_ head: DeliveredHead, of token: FetchToken, at place: Place) {
+        // Calls the app's rules, so not under the lock.
+        let options = options(for: head.fields)
+        let now = cache.now
+        if client == nil, head.status >= 200 { limitRefresh(to: 10) }
+        let actions: [LoadMachine.Action] = state.withLock { state in
+            guard state.fetch === token else { return [] }
+            // A later head is of a part of a multipart answer.
+            if state.machine.awaitsHead { state.networkHead = head }
+            state.machine.report.respondedAt = now
+            cache.noteAnswer(status: head.status, to: state.hop, state.ticket)
+            // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
+            return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
+        }
+        perform(actions[...], at: place)
+    }
+
+    private func receive(_ data: Data, of token: FetchToken, at place: Place) {
+        perform(state.withLock { $0.fetch === token ? $0.machine.handle(.data(data))[...] : [] }, at: place)
+    }
+
+    private func receiveEnd(_ error: Swift.Error?, of token: FetchToken, at place: Place) {
+        let now = cache.now
+        token.end()
+        let actions: [LoadMachine.Action]? = state.withLock { state in
+            guard state.fetch === token else { return nil }
+            state.fetch = nil
+            if let error { cache.noteFailure(error, of: state.hop, state.ticket) }
+            state.body?.complete()
+            return state.machine.handle(.ended(error, now: now))
+        }
+        guard let actions else { return }
+        // Without an answer to share, the waiting loads send their requests.
+        if error != nil { finishLeading() }
+        perform(actions[...], at: place)
+    }
+
+    // MARK: Sharing
 
     /// Whether this load sends the request for all equal loads, for itself alone, or waits until a load that sent the
     /// same request has ended, and then looks up again.

@@ -66,8 +66,10 @@ extension LoadDriver {
             cache.hub.emit(.notStored(url: url?.removingCredentials, reason: reason))
         }
         guard client == nil else { return }
-        refuseBody(reason)
-        cancel()
+        CacheCore.lookupQueue.async { [self] in
+            refuseBody(reason)
+            cancel()
+        }
     }
 
     private func note(_ refusal: DiskURLCache.Reason?) {
@@ -149,8 +151,10 @@ extension LoadDriver {
     func confirmStorage(_ response: StoredResponse, byDelegate: Bool) {
         let (hop, body) = state.withLock { ($0.hop, $0.body) }
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
-            refuseBody(reason)
-            handle(.storageConfirmed(nil), at: .network)
+            CacheCore.lookupQueue.async { [self] in
+                refuseBody(reason)
+                handle(.storageConfirmed(nil), at: .files)
+            }
         }
         // The question may wait long for a slow client, and what is not in the file would be in memory meanwhile.
         body?.writeRest()

@@ -15,6 +15,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         var networkHead: DeliveredHead?
         /// The request on the network. Calls about any other one, such as one that was cancelled, are ignored.
         var fetch: FetchToken?
+        /// Where the answer is handled, if it removes stored responses: see `handlesOnOwnQueue`.
+        var answerQueue: DispatchQueue?
         /// Of the key, taken before the request was sent: a response that was removed since is not stored.
         var ticket: StoreTicket?
         var body: ArrivingBody?
@@ -94,49 +96,6 @@ final class LoadDriver: FetchReceiver, Sendable {
         return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
     }
 
-    // MARK: From the network
-
-    func fetchUsedCredentials(_ token: FetchToken) {
-        state.withLock { if $0.fetch === token { $0.usedCredentials = true } }
-    }
-
-    func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
-        // Calls the app's rules, so not under the lock.
-        let options = options(for: head.fields)
-        let now = cache.now
-        if client == nil, head.status >= 200 { limitRefresh(to: 10) }
-        let actions: [LoadMachine.Action] = state.withLock { state in
-            guard state.fetch === token else { return [] }
-            // A later head is of a part of a multipart answer.
-            if state.machine.awaitsHead { state.networkHead = head }
-            state.machine.report.respondedAt = now
-            cache.noteAnswer(status: head.status, to: state.hop, state.ticket)
-            // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
-            return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
-        }
-        perform(actions[...], at: .network)
-    }
-
-    func fetchReceived(_ data: Data, of token: FetchToken) {
-        perform(state.withLock { $0.fetch === token ? $0.machine.handle(.data(data))[...] : [] }, at: .network)
-    }
-
-    func fetchEnded(_ error: Swift.Error?, of token: FetchToken) {
-        let now = cache.now
-        token.end()
-        let actions: [LoadMachine.Action]? = state.withLock { state in
-            guard state.fetch === token else { return nil }
-            state.fetch = nil
-            if let error { cache.noteFailure(error, of: state.hop, state.ticket) }
-            state.body?.complete()
-            return state.machine.handle(.ended(error, now: now))
-        }
-        guard let actions else { return }
-        // Without an answer to share, the waiting loads send their requests.
-        if error != nil { finishLeading() }
-        perform(actions[...], at: .network)
-    }
-
     // MARK: Actions
 
     /// Where actions are performed.
@@ -154,14 +113,14 @@ final class LoadDriver: FetchReceiver, Sendable {
         perform(state.withLock { $0.machine.handle(event) }[...], at: place)
     }
 
-    private func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
+    func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
         var calls: [LoadCall] = []
         calls.reserveCapacity(actions.count)
         for index in actions.indices {
             let action = actions[index]
-            if place == .network, action.usesFiles, let queue = queue(for: action) {
+            if place != .files, let queue = queue(for: action, at: place) {
                 // Until the last action is done, no event comes but a cancellation: the answer has ended.
-                client?.send(calls)
+                if place == .client { client?.perform(calls) } else { client?.send(calls) }
                 return queue.async { self.perform(actions[index...], at: .files) }
             }
             switch action {
@@ -170,8 +129,13 @@ final class LoadDriver: FetchReceiver, Sendable {
                 start(at: place)
             case .readBody(let variant): read(variant, at: place)
             case .fetch(let fields, let collapsible):
-                leaveClientQueue(place, unless: transport.sendsOnClientQueue) {
-                    self.fetch(fields, collapsible: collapsible)
+                // Among other caches, the ticket of the request is taken after a look at their file.
+                if place != .files, cache.store.disk?.isShared == true {
+                    CacheCore.lookupQueue.async { self.fetch(fields, collapsible: collapsible) }
+                } else {
+                    leaveClientQueue(place, unless: transport.sendsOnClientQueue) {
+                        self.fetch(fields, collapsible: collapsible)
+                    }
                 }
             case .cancelFetch:
                 state.withLock { state in
@@ -223,12 +187,26 @@ final class LoadDriver: FetchReceiver, Sendable {
         CacheCore.lookupQueue.async(execute: work)
     }
 
-    /// The queue for an action that reads or writes files, where an answer has arrived; nil if it may do so there.
-    private func queue(for action: LoadMachine.Action) -> DispatchQueue? {
+    /// The queue for an action that reads or writes files; nil if it may do so at this place, which is not `files`.
+    private func queue(for action: LoadMachine.Action, at place: Place) -> DispatchQueue? {
+        switch action {
+        case .finish, .fail: return addsTags ? CacheCore.lookupQueue : nil
+        default: break
+        }
+        guard place == .network, action.usesFiles else { return nil }
         if let queue = state.withLock({ $0.body })?.fileQueue { return queue }
         // Only the body's own file matters to it.
         if case .confirmStorage = action { return nil }
         return transport.sharesItsQueue && cache.store.disk != nil ? CacheCore.lookupQueue : nil
+    }
+
+    /// Whether the end of the load gives the stored response that it has used further tags.
+    private var addsTags: Bool {
+        let hop = state.withLock { $0.hop }
+        guard client != nil, !hop.options.tags.isEmpty, let used = state.withLock({ $0.machine.used }) else {
+            return false
+        }
+        return cache.lacksTags(used, of: hop)
     }
 
     private func delivery(_ body: Body) -> LoadCall {
@@ -240,7 +218,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     /// The options for the hop by the rules. Calls the app.
-    private func options(for fields: HeaderFields?) -> CachingOptions {
+    func options(for fields: HeaderFields?) -> CachingOptions {
         cache.cachingOptions(for: state.withLock { $0.hop }, response: fields)
     }
 

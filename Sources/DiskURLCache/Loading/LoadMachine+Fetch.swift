@@ -39,7 +39,7 @@ extension LoadMachine {
                 policy: policy),
             options: adjusted(options))
         // Before all that is stored: the answer itself was asked for before the removal.
-        let invalidation = invalidation(by: head, isShared: options.isShared)
+        let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
         switch decision {
         case .repeatRequest:
             var isValidation = false
@@ -102,11 +102,10 @@ extension LoadMachine {
     }
 
     /// What the answer says is no longer valid (RFC 9111 §4.4).
-    private func invalidation(by head: ResponseHead, isShared: Bool) -> [Action] {
-        let invalidation = Invalidation(
+    func invalidation(by head: ResponseHead, isShared: Bool) -> Invalidation? {
+        Invalidation(
             method: facts.method, isKeyed: hop.key != nil, concernsURL: hop.options.invalidatesURL != false,
             target: hop.request.foundationURL, status: head.status, fields: head.fields, isShared: isShared)
-        return invalidation.map { [.invalidate($0)] } ?? []
     }
 
     /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people

@@ -35,8 +35,10 @@ extension TieredStore {
         for key: RequestKey, ticket: StoreTicket? = nil, isList: Bool = false
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
+        // What is removed from now on is not stored.
+        let start = ticket ?? self.ticket(at: metadata.storedAt)
+        let ahead = file == nil ? writtenAhead(body, metadata, for: key) : nil
         let outcome = stripe(of: key).withLock { _ -> Outcome in
-            let start = ticket ?? ticketOfStore(at: metadata.storedAt)
             // Asked before the disk has the response.
             let isFirst = isUnknownBelow(key)
             var metadata = metadata
@@ -47,11 +49,13 @@ extension TieredStore {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
                 return newer.storedAt == metadata.storedAt ? .stored : .refused(.removedMeanwhile)
             }
-            if let reason = prepare(&metadata, for: key, isFirst: isFirst, ticket) { return .refused(reason) }
-            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
+            let refusal = prepare(&metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, since: start)
+            if let refusal { return .refused(refusal) }
+            let outcome = put(metadata, body, file, ahead, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
         file?.discard()
+        if let ahead { diskStore?.giveUp(ahead) }
         // The event and its URL are made only if the app listens.
         let url = { metadata.foundationURL }
         let isInMemoryOnly: Bool
@@ -75,35 +79,45 @@ extension TieredStore {
         return nil
     }
 
-    /// Taken when a load asks the network. A cache that is alone does not look for others then: if one has come and
-    /// removed the response before, that is read later, and the answer is not stored, which leads to a miss.
-    func ticket(at now: Date) -> StoreTicket {
-        disk?.checkIfShared()
-        return removals.ticket(at: now)
+    /// Bodies above this length are written before the key's stripe is taken, in bytes. A shorter one is written
+    /// together with the tail that makes the file a record, by the same system call, which takes some microseconds.
+    private static let longestUnderStripe = 32 << 10
+
+    /// A long body in memory that is for the disk is written before the stripe is taken. Without its tail it is no
+    /// record: nobody finds it too early, and no removal has to wait for it.
+    private func writtenAhead(_ body: Body, _ metadata: EntryMetadata, for key: RequestKey) -> BodyAhead? {
+        guard case .memory(let data) = body, data.count > Self.longestUnderStripe,
+            metadata.placement == .memoryAndDisk
+        else { return nil }
+        return diskStore?.writeAhead(data, metadata, for: key)
     }
 
-    /// The ticket of a response that its caller stores now. What others removed before is read first, so that the
-    /// response, which comes after the removal, is not removed with it.
-    private func ticketOfStore(at now: Date) -> StoreTicket {
-        disk?.checkNow()
+    /// Taken when a load asks the network, or when a store begins. What other caches removed before is read first, so
+    /// that a response that comes after a removal is not removed with it. A cache that is alone does not look for
+    /// others then: if one has come unseen and removed the response, that is read later, and the response is not
+    /// stored, which leads to a miss.
+    func ticket(at now: Date) -> StoreTicket {
+        disk?.checkIfShared()
         return removals.ticket(at: now)
     }
 
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
     /// reach of a removal. The groups of the server are those of the new response. Returns the reason if the answer is
     /// out of date already: a newer one is stored, or it was removed meanwhile.
-    /// - Parameter isFirst: nothing of the key is in the layers below memory.
+    /// - Parameters:
+    ///   - isFirst: nothing of the key is in the layers below memory.
+    ///   - isAnswer: it is the answer to a load, which has a time at which it was asked for.
     private func prepare(
-        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, _ ticket: StoreTicket?
+        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, isAnswer: Bool, since start: StoreTicket
     ) -> DiskURLCache.Reason? {
         let replaced = replaced(by: metadata.varyKey, of: key, isFirst: isFirst)
-        if let ticket {
+        if isAnswer {
             let asked = metadata.http?.requestTime ?? .distantFuture
             // The load whose answer is stored asked later than this one.
             let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
             if isOlder { return .removedMeanwhile }
-            if erasesIfRemoved(metadata, of: key, since: ticket) { return .removedMeanwhile }
         }
+        if erasesIfRemoved(metadata, of: key, since: start) { return .removedMeanwhile }
         for other in replaced where !other.tags.isEmpty {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
@@ -125,19 +139,21 @@ extension TieredStore {
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
-        _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ presented: CachedURLResponse?,
-        for key: RequestKey, isFirst: Bool
+        _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ ahead: BodyAhead?,
+        _ presented: CachedURLResponse?, for key: RequestKey, isFirst: Bool
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
         let entry = whole.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
         guard isForDisk else {
+            // A cache that came unseen may have stored an older response, which would come back.
+            disk?.checkNow()
             disk?.remove(key, variant: metadata.varyKey)
             keep(entry, metadata, for: key, isFirst: isFirst)
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
-        switch write(metadata, file, whole, for: key) {
+        switch write(metadata, file, ahead, whole, for: key) {
         case .written:
             keep(entry, metadata, for: key, isFirst: isFirst)
             return .stored
@@ -181,11 +197,13 @@ extension TieredStore {
     }
 
     private func write(
-        _ metadata: EntryMetadata, _ file: IncomingBody?, _ entry: StoredEntry?, for key: RequestKey
+        _ metadata: EntryMetadata, _ file: IncomingBody?, _ ahead: BodyAhead?, _ entry: StoredEntry?,
+        for key: RequestKey
     ) -> DiskWriteResult {
         let now = MonotonicTime.nanoseconds
         if let file, let diskStore { return diskStore.adopt(file, metadata, for: key, usedAt: now) }
         guard let entry, let disk else { return .dropped(.diskFailed(errno: 0)) }
+        if let ahead, let diskStore { return diskStore.write(entry, ahead: ahead, for: key, usedAt: now) }
         return disk.write(entry, for: key, usedAt: now)
     }
 
@@ -314,7 +332,7 @@ extension TieredStore {
     func storeLater(
         _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
     ) {
-        let ticket = ticketOfStore(at: metadata.storedAt)
+        let ticket = ticket(at: metadata.storedAt)
         // The file gets the number that memory has, so that a lookup takes the two for the same response.
         let numbered = stripe(of: key).withLock { _ in
             var metadata = metadata

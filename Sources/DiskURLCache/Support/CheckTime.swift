@@ -11,6 +11,10 @@ package final class CheckTime: Sendable {
     @inline(__always)
     package func isDue(at now: UInt64) -> Bool { next.moves(to: now &+ Self.interval, ifReachedAt: now) }
 
+    /// Whether it is time to look. It stays so until somebody does.
+    @inline(__always)
+    package func isReached(at now: UInt64) -> Bool { next.isReached(at: now) }
+
     /// The caller looks now of its own accord, so that the next look is due in a second.
     package func restart() { set(MonotonicTime.nanoseconds &+ Self.interval) }
 

@@ -23,6 +23,9 @@ package final class CredentialSalt: Sendable, Equatable {
         state = Mutex((bytes, true))
     }
 
+    /// Whether the next use reads no file.
+    var isRead: Bool { state.withLock { $0.isRead } }
+
     package var bytes: [UInt8] {
         let known = state.withLock { $0 }
         if known.isRead { return known.bytes }

@@ -1,18 +1,23 @@
 import Foundation
 
-/// An empty file in a free slot, for a record that is being written. It has no row, and examinations leave it alone.
+/// A file in a free slot, for a record that is being written. It has no row, and examinations leave it alone.
 final class ReservedSlot: Sendable {
     let name: RecordName
     let file: Int32
     /// The rows of the name's other records when the slot was reserved.
     let rows: [IndexRow]
+    /// The folder of records in which the file was made.
+    let folder: FileIdentity?
     private let files: any FileSystem
     private let closed = Mutex(false)
 
-    init(_ name: RecordName, _ file: Int32, beside rows: [IndexRow], _ files: any FileSystem) {
+    init(
+        _ name: RecordName, _ file: Int32, beside rows: [IndexRow], in folder: FileIdentity?, _ files: any FileSystem
+    ) {
         self.name = name
         self.file = file
         self.rows = rows
+        self.folder = folder
         self.files = files
     }
 
@@ -29,49 +34,60 @@ final class ReservedSlot: Sendable {
     }
 }
 
+/// The body of a record that is being stored, in its slot. It is no record, since it lacks its tail.
+struct BodyAhead: Sendable {
+    let slot: ReservedSlot
+    let checksum: UInt64
+}
+
 // A record is stored in three steps: a slot is reserved under `DiskStore.io`, its bytes are written outside of that
-// lock, and it is published under the lock again. So a slow write holds up neither lookups nor removals.
+// lock, and it is published under the lock again. So a slow write holds up neither lookups nor removals. A long body
+// is written before its key's changes are put in order, without any lock, and its tail after that.
 
 extension RecordFiles {
     /// Writes a record into a free slot of its name, and removes the record that it replaces. Not to be called while
     /// `DiskStore.io` is held.
     /// - Parameters:
     ///   - body: the file that has the body already, if there is one.
+    ///   - ahead: the slot that has the body already, if there is one.
     ///   - rewritten: the record that this one is, with other metadata: only if it is still there.
     ///   - disk: whose records these are.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept, or if the
     ///   record to rewrite was removed or changed.
     func store(
-        _ record: inout PreparedRecord, of body: IncomingBody?, insteadOf rewritten: RecordFooter? = nil,
-        usedAt: UInt64, in disk: DiskStore
+        _ record: inout PreparedRecord, of body: IncomingBody?, ahead: ReservedSlot? = nil,
+        insteadOf rewritten: RecordFooter? = nil, usedAt: UInt64, in disk: DiskStore
     ) throws(Errno) -> Bool {
+        var ahead = ahead
         var taken: UInt8 = 0
         var mayMakeFolder = true
         while true {
             var reserved: ReservedSlot?
             do throws(Errno) {
-                let empty = record
-                var folder: FileIdentity?
-                let slot = try disk.withIO { io in
-                    Result { () throws(Errno) -> ReservedSlot in
-                        guard disk.isUsable(&io) else { throw Errno(0) }
-                        folder = io.directory.identity?.folder
-                        return try reserve(empty, not: &taken, &io.events)
-                    }
-                }.get()
+                let slot: ReservedSlot
+                if let ahead {
+                    slot = ahead
+                } else {
+                    slot = try reserve(
+                        for: (record.footer.name.key, record.footer.varyHash), not: &taken, in: disk)
+                }
                 reserved = slot
                 record.footer.name = slot.name
-                let status = try writer.fill(slot, with: &record, of: body)
+                let status = try writer.fill(slot, with: &record, hasBody: ahead != nil, of: body)
                 let written = record
+                let rows = ahead == nil ? slot.rows : nil
                 return try disk.withIO { io in
                     Result { () throws(Errno) -> Bool in
                         // The folder was cleared meanwhile, and the slot's file with it.
-                        guard io.directory.identity?.folder == folder else { throw Errno(EEXIST) }
+                        guard io.directory.identity?.folder == slot.folder else { throw Errno(EEXIST) }
                         if let rewritten, footer(of: rewritten.name) != rewritten {
                             _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
                             return false
                         }
-                        let isKept = try publish(written, in: slot, status, of: body, usedAt: usedAt, &io.events)
+                        // While a body was written ahead, other records of the key may have been stored or removed.
+                        let others = rows ?? self.rows(of: slot.name.key, &io.events)
+                        let isKept = try publish(
+                            written, in: slot, beside: others, status, of: body, usedAt: usedAt, &io.events)
                         // If the new metadata make it a different variant, it did not replace the old record.
                         if let rewritten, self.status(of: rewritten.name) != nil {
                             unlink(rewritten.name, &io.events)
@@ -80,6 +96,7 @@ extension RecordFiles {
                     }
                 }.get()
             } catch {
+                ahead = nil
                 if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) { continue }
                 // The folder was removed meanwhile, so it is made again.
                 guard error.isMissing, mayMakeFolder, disk.withIO({ disk.prepareDirectory(&$0, mayMake: true) })
@@ -89,20 +106,49 @@ extension RecordFiles {
         }
     }
 
+    /// Writes a body into a free slot of its key, before its changes are put in order. Not to be called while
+    /// `DiskStore.io` is held. Nil if that is not possible now, or if this cache is writing a record of the key: each
+    /// such body takes one of the key's few slots.
+    func writeAhead(_ body: Data, for key: KeyName, varyHash: UInt64, in disk: DiskStore) -> BodyAhead? {
+        guard catalog.slotsBeingWritten(of: key) == 0 else { return nil }
+        let checksum = body.withUnsafeBytes { Checksum.of($0) }
+        var taken: UInt8 = 0
+        guard let slot = try? reserve(for: (key, varyHash), not: &taken, in: disk) else { return nil }
+        do throws(Errno) {
+            try writer.write(body, into: slot)
+            return BodyAhead(slot: slot, checksum: checksum)
+        } catch {
+            disk.withIO { _ in _ = giveBack(slot, after: error, taken: &taken) }
+            return nil
+        }
+    }
+
+    private func reserve(
+        for record: (key: KeyName, varyHash: UInt64), not taken: inout UInt8, in disk: DiskStore
+    ) throws(Errno) -> ReservedSlot {
+        try disk.withIO { io in
+            Result { () throws(Errno) -> ReservedSlot in
+                guard disk.isUsable(&io) else { throw Errno(0) }
+                return try reserve(for: record, not: &taken, in: io.directory.identity?.folder, &io.events)
+            }
+        }.get()
+    }
+
     /// Makes an empty file in a free slot. Throws `ENOENT` if the folder does not exist.
     /// - Parameter taken: the slots that turned out to be taken by another process.
-    func reserve(
-        _ record: PreparedRecord, not taken: inout UInt8, _ events: inout [DiskEvent]
+    private func reserve(
+        for record: (key: KeyName, varyHash: UInt64), not taken: inout UInt8, in folder: FileIdentity?,
+        _ events: inout [DiskEvent]
     ) throws(Errno) -> ReservedSlot {
-        let key = record.footer.name.key
-        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
+        let key = record.key
+        let variant = UInt32(truncatingIfNeeded: record.varyHash)
         var rows = taken == 0 ? rows(of: key, &events) : examine(key, &events)
         while true {
             let slot = try freeSlot(
                 beside: rows, not: taken | catalog.slotsBeingWritten(of: key), for: variant, &events)
             let name = RecordName(key: key, slot: slot)
             do throws(Errno) {
-                let slot = try writer.makeSlot(name, beside: rows)
+                let slot = try writer.makeSlot(name, beside: rows, in: folder)
                 catalog.beginWriting(name)
                 return slot
             } catch {
@@ -116,11 +162,13 @@ extension RecordFiles {
 
     /// Gives a record that was written into its slot a row, so that lookups find it, and removes the record that it
     /// replaces.
-    /// - Parameter body: the file that has the whole record, which gets the name of the slot.
+    /// - Parameters:
+    ///   - rows: of the key's other records.
+    ///   - body: the file that has the whole record, which gets the name of the slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
-    func publish(
-        _ record: PreparedRecord, in slot: ReservedSlot, _ status: FileStatus, of body: IncomingBody?, usedAt: UInt64,
-        _ events: inout [DiskEvent]
+    private func publish(
+        _ record: PreparedRecord, in slot: ReservedSlot, beside rows: [IndexRow], _ status: FileStatus,
+        of body: IncomingBody?, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         catalog.endWriting(slot.name)
         if let body {
@@ -133,9 +181,9 @@ extension RecordFiles {
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        guard slot.rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
+        guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
         // Not earlier: until the new record is whole, lookups need the older one.
-        let slots = slot.rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
+        let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
         return settle(row.name, among: slots, &events)
     }
 
@@ -151,13 +199,22 @@ extension RecordFiles {
     /// Gives up a slot whose record could not be written.
     /// - Parameter taken: the slot is added to it if another process has taken the slot meanwhile.
     /// - Returns: whether another slot is to be tried.
-    func giveBack(_ slot: ReservedSlot, after error: Errno, taken: inout UInt8) -> Bool {
+    private func giveBack(_ slot: ReservedSlot, after error: Errno, taken: inout UInt8) -> Bool {
         catalog.endWriting(slot.name)
         writer.removeSlot(slot, after: error)
+        try? slot.close()
         if catalog.state.isCurrent { catalog.change { $0.remove(slot.name) } }
         guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { return false }
         taken |= 1 << slot.name.slot
         return true
+    }
+
+    /// Gives up a body that was written ahead, unless it has become a record, or was given up, already. `DiskStore.io`
+    /// is held.
+    func giveUp(_ ahead: BodyAhead) {
+        guard !ahead.slot.isClosed else { return }
+        var taken: UInt8 = 0
+        _ = giveBack(ahead.slot, after: Errno(0), taken: &taken)
     }
 
     /// Writes the whole record again, into a different slot. Not to be called while `DiskStore.io` is held.

@@ -9,8 +9,9 @@ package struct PreparedRecord: Sendable {
     package let body: Data
 
     /// Nil if the entry cannot be written as a record, for example one that is for memory only.
-    package init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
-        let checksum = entry.body.withUnsafeBytes { Checksum.of($0) }
+    /// - Parameter checksum: of the body, if it is known.
+    package init?(_ entry: StoredEntry, checksum: UInt64? = nil, for key: DiskKey, keepsURL: Bool) {
+        let checksum = checksum ?? entry.body.withUnsafeBytes { Checksum.of($0) }
         self.init(
             entry.metadata, bodyOf: (entry.body.count, checksum), for: key, keepsURL: keepsURL, body: entry.body)
     }
@@ -64,11 +65,13 @@ struct RecordWriter: Sendable {
     // MARK: Creating
 
     /// Makes an empty file in a slot, which must be free: otherwise throws `EEXIST`.
-    func makeSlot(_ name: RecordName, beside rows: [IndexRow]) throws(Errno) -> ReservedSlot {
+    func makeSlot(
+        _ name: RecordName, beside rows: [IndexRow], in folder: FileIdentity?
+    ) throws(Errno) -> ReservedSlot {
         let file = try paths.withRecord(name) { path throws(Errno) in
             try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
         }
-        let slot = ReservedSlot(name, file, beside: rows, files)
+        let slot = ReservedSlot(name, file, beside: rows, in: folder, files)
         // The lock shows other processes that the writer of this unfinished record is alive. If it cannot be had,
         // another process has taken the empty file for a damaged record and is about to remove it, so the slot cannot
         // be used.
@@ -78,11 +81,13 @@ struct RecordWriter: Sendable {
 
     /// Writes the record into its slot, or completes the file that has its body, and returns the status of the file.
     /// Throws `EEXIST` if another cache has taken the slot.
-    /// - Parameter arrived: a body that has arrived in its own file, which will get the slot's name.
+    /// - Parameters:
+    ///   - hasBody: the slot has the body already, so only the tail is written.
+    ///   - arrived: a body that has arrived in its own file, which will get the slot's name.
     func fill(
-        _ slot: ReservedSlot, with record: inout PreparedRecord, of arrived: IncomingBody? = nil
+        _ slot: ReservedSlot, with record: inout PreparedRecord, hasBody: Bool, of arrived: IncomingBody?
     ) throws(Errno) -> FileStatus {
-        let body = record.body
+        let body = hasBody ? Data() : record.body
         return try record.withTail { tail throws(Errno) in
             if let arrived { return try arrived.finish(tail) }
             try files.writeFully(slot.file, body, tail)
@@ -95,6 +100,9 @@ struct RecordWriter: Sendable {
             return status
         }
     }
+
+    /// Writes a body into its slot, to which `fill` adds the tail.
+    func write(_ body: Data, into slot: ReservedSlot) throws(Errno) { try files.writeFully(slot.file, body) }
 
     /// Gives a body that is whole, with its tail, the name of the slot.
     func rename(_ arrived: IncomingBody, into slot: ReservedSlot) throws(Errno) {

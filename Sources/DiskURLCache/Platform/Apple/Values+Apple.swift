@@ -50,6 +50,8 @@
                 }
             }
 
+            func isReached(at now: UInt64) -> Bool { time.withLock { now >= $0 } }
+
             func set(_ new: UInt64) { time.withLock { $0 = new } }
         }
     }

@@ -8,6 +8,8 @@
         private var driver: LoadDriver?
         private var port: ClientPort?
         private var passThrough: PassThrough?
+        /// Also if the directory cannot be used, and has none.
+        private var hasReadSalt = false
 
         /// See `SessionClasses`. On Linux the session is read from the task instead.
         var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
@@ -47,8 +49,11 @@
             let known = (cachedResponse as? KnownTask)?.link ?? SessionLink(task)
             guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
-            let keyed = cache.resolve(
-                link.withCookies(DiskURLCache.Request(link.effectiveRequest(sent))), variant: link.keyVariant)
+            let request = link.withCookies(DiskURLCache.Request(link.effectiveRequest(sent)))
+            if !hasReadSalt, cache.readsSalt(for: request), let queue = link.workQueue {
+                return readSalt(of: cache, thenStartOn: queue)
+            }
+            let keyed = cache.resolve(request, variant: link.keyVariant)
             if let reason = Self.reasonToBypass(task, keyed, link) {
                 return passOn(task, link.session, cache, reason)
             }
@@ -58,6 +63,17 @@
             self.driver = driver
             if isSuspended { port.pause() }
             driver.start()
+        }
+
+        /// Once in a process: all sessions share this queue, where nobody waits for a file.
+        private func readSalt(of cache: CacheCore, thenStartOn queue: DispatchQueue) {
+            hasReadSalt = true
+            // Used on `queue` only, where Foundation also starts and stops it.
+            nonisolated(unsafe) let own = self
+            CacheCore.lookupQueue.async {
+                _ = cache.store.salt?.bytes
+                queue.async { own.startLoading() }
+            }
         }
 
         private func fail() {

@@ -22,6 +22,10 @@
         private var body: Data?
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
+        /// Tells the client of the end, once what the answer changes in the store is done.
+        private var ending: ((any URLProtocolClient) -> Void)?
+        /// The task was cancelled: Foundation has reported its end, and would crash at a further call.
+        private var isCancelled = false
 
         /// Nil if Foundation has no class for the request.
         init?(
@@ -49,26 +53,61 @@
         }
 
         func stopLoading(isCancelled: Bool) {
+            self.isCancelled = isCancelled || self.isCancelled
             guard let native else { return }
             if isCancelled {
                 native.stopLoading()
                 // Foundation itself reports the end of a cancelled task; there are no more calls here.
-                end(URLError(.cancelled))
+                end(of: native, URLError(.cancelled)) { _ in }
             } else if native.task?.state == .suspended {
                 native.stopLoading()
             }
             // If the task was resumed again already, Foundation's class would take this call for a cancellation.
         }
 
-        private func end(_ error: (any Swift.Error)? = nil) {
-            guard let task = native?.task else { return }
-            native = nil
+        /// What the answer changes in the store.
+        fileprivate struct Change: Sendable {
+            let invalidation: Invalidation?
+            let representation: (draft: EntryDraft, hop: ResolvedRequest)?
+        }
+
+        /// Ends the load once, after the answer's changes in the store.
+        /// - Parameter tell: tells the client; called on the protocol's queue.
+        private func end(
+            of native: URLProtocol, _ error: (any Swift.Error)?, _ tell: @escaping (any URLProtocolClient) -> Void
+        ) {
+            guard self.native != nil, let task = native.task else { return tell(client) }
+            self.native = nil
             let response = arrived ?? task.response as? HTTPURLResponse
-            guard let cache, let request = task.originalRequest else { return }
-            if let response {
-                invalidate(in: cache, after: response, request: request, task: task)
-                if error == nil { storeRepresentation(response, of: task, in: cache) }
+            guard let cache, let request = task.originalRequest else { return tell(client) }
+            let change = Change(
+                invalidation: response.flatMap { invalidation(by: $0, request: request, task: task, in: cache) },
+                representation: error == nil ? response.flatMap { representation($0, of: task, in: cache) } : nil)
+            report(error, response, task, request, in: cache)
+            guard change.invalidation != nil || change.representation != nil else { return tell(client) }
+            ending = tell
+            let ticket = ticket
+            // All sessions share this queue: nobody waits on it for a file.
+            guard let queue = SessionLink(task)?.workQueue else {
+                change.apply(in: cache, ticket)
+                return told()
             }
+            CacheCore.lookupQueue.async { [self] in
+                change.apply(in: cache, ticket)
+                queue.async { self.told() }
+            }
+        }
+
+        private func told() {
+            let tell = ending
+            ending = nil
+            if !isCancelled { tell?(client) }
+        }
+
+        private func report(
+            _ error: (any Swift.Error)?, _ response: HTTPURLResponse?, _ task: URLSessionTask, _ request: URLRequest,
+            in cache: CacheCore
+        ) {
             guard let reason else { return }
             let status = response?.statusCode ?? 0
             var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
@@ -90,10 +129,10 @@
             return head.bodyLength(to: method) ?? 0
         }
 
-        private func invalidate(
-            in cache: CacheCore, after response: HTTPURLResponse, request: URLRequest, task: URLSessionTask
-        ) {
-            guard let url = request.url else { return }
+        private func invalidation(
+            by response: HTTPURLResponse, request: URLRequest, task: URLSessionTask, in cache: CacheCore
+        ) -> Invalidation? {
+            guard let url = request.url else { return nil }
             var status = response.statusCode
             var fields = HeaderFields(response)
             if let final = task.currentRequest?.url, final != url {
@@ -104,20 +143,21 @@
             let request = DiskURLCache.Request(request)
             // The body of an upload is not known, so such a request has no key: whatever a key policy says of its
             // method, it may change something.
-            let invalidation = Invalidation(
+            return Invalidation(
                 method: request.method, isKeyed: false,
                 concernsURL: cache.resolve(request).options.invalidatesURL != false, target: url, status: status,
                 fields: fields, isShared: cache.isShared)
-            if let invalidation { cache.invalidate(invalidation, by: ticket) }
         }
 
-        /// Stores the answer to a `POST` for the `GET` that it answers too (RFC 9110 §9.3.3).
-        private func storeRepresentation(_ response: HTTPURLResponse, of task: URLSessionTask, in cache: CacheCore) {
+        /// The answer to a `POST` as it is stored for the `GET` that it answers too (RFC 9110 §9.3.3).
+        private func representation(
+            _ response: HTTPURLResponse, of task: URLSessionTask, in cache: CacheCore
+        ) -> (draft: EntryDraft, hop: ResolvedRequest)? {
             // Foundation gives the body to a data delegate directly, without the protocol's client.
-            guard let ticket, let body, let link = SessionLink(task),
+            guard ticket != nil, let body, let link = SessionLink(task),
                 case .completionHandler? = TaskSession.audience(of: task, in: link.session),
                 let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
-            else { return }
+            else { return nil }
             var get = link.effectiveRequest(sent)
             let facts = RequestFacts(DiskURLCache.Request(get), salt: cache.store.salt)
             get.httpMethod = "GET"
@@ -128,16 +168,15 @@
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
             let options = cache.cachingOptions(for: hop, response: exchange.fields)
             let verdict = Storability.verdict(for: exchange, options: options)
-            guard hop.key != nil, case .store(var stored, _, _) = verdict, stored.method == "GET" else { return }
-            guard ContentLength.objection(to: body.count, of: stored) == nil else { return }
+            guard hop.key != nil, case .store(var stored, _, _) = verdict, stored.method == "GET" else { return nil }
+            guard ContentLength.objection(to: body.count, of: stored) == nil else { return nil }
             let made = URLResponse.http(url: url, status: stored.status, fields: stored.fields)
-            guard let head = made as? HTTPURLResponse else { return }
+            guard let head = made as? HTTPURLResponse else { return nil }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
-            guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return }
+            guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return nil }
             stored.fields = edited.fields ?? stored.fields
             stored.status = edited.status ?? stored.status
-            let draft = EntryDraft(stored, .memory(edited.data ?? body), edited, for: hop)
-            _ = cache.insert(draft, for: hop, ticket: ticket)
+            return (EntryDraft(stored, .memory(edited.data ?? body), edited, for: hop), hop)
         }
 
         // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.
@@ -212,16 +251,18 @@
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
             if reason != nil, cache?.cacheStatusName != nil { markTaskResponse(`protocol`) }
-            end()
-            let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
-            client.urlProtocolDidFinishLoading(`protocol`)
-            hasEnded = !isUnauthorized
+            end(of: `protocol`, nil) { [self] client in
+                let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
+                client.urlProtocolDidFinishLoading(`protocol`)
+                hasEnded = !isUnauthorized
+            }
         }
 
         func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Swift.Error) {
-            end(error)
-            client.urlProtocol(`protocol`, didFailWithError: error)
-            hasEnded = true
+            end(of: `protocol`, error) { [self] client in
+                client.urlProtocol(`protocol`, didFailWithError: error)
+                hasEnded = true
+            }
         }
 
         func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
@@ -230,6 +271,14 @@
 
         func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
             client.urlProtocol(`protocol`, didCancel: challenge)
+        }
+    }
+
+    extension PassThrough.Change {
+        /// The removals first: the representation was asked for with the same request.
+        func apply(in cache: CacheCore, _ ticket: StoreTicket?) {
+            if let invalidation { cache.invalidate(invalidation, by: ticket) }
+            if let representation { _ = cache.insert(representation.draft, for: representation.hop, ticket: ticket) }
         }
     }
 #endif

@@ -45,6 +45,9 @@
                     .exchanged
             }
 
+            @inline(__always)
+            func isReached(at now: UInt64) -> Bool { now >= time.load(ordering: .relaxed) }
+
             func set(_ new: UInt64) { time.store(new, ordering: .releasing) }
         }
     }

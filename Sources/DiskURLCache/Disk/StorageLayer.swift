@@ -33,10 +33,14 @@ package protocol StorageLayer: AnyObject, Sendable {
     func removeAll()
 
     // Changes by other caches, from any thread.
+    /// Whether other caches may change the entries.
+    var isShared: Bool { get }
     /// - Parameter observer: called with each change, before the call that found it returns. It may remove entries.
     func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void)
-    /// Called by each lookup: once a second one of them looks for changes.
+    /// Whether the next lookup has to look for changes, which it does once a second.
     /// - Parameter now: the time of the monotonic clock, in nanoseconds.
+    func isCheckDue(at now: UInt64) -> Bool
+    /// Looks for changes if that is due. Uses files, or asks a server.
     func checkIfDue(at now: UInt64)
     /// Looks for changes now: for callers that have the time to look at a file, or to ask a server.
     func checkNow()
@@ -55,5 +59,3 @@ package protocol StorageLayer: AnyObject, Sendable {
     var capacity: Int { get set }
     var usage: Int { get }
 }
-
-extension DiskStore: StorageLayer {}

@@ -1,0 +1,130 @@
+import Foundation
+
+/// Removals, on the caller's thread: when one returns, the files are removed, even if the process dies the next moment.
+extension DiskStore {
+    /// Removes all variants of a key.
+    package func remove(_ key: RequestKey) {
+        let name = key.name
+        announcing(.removed(name)) { withIO { records.remove(name, &$0.events) } }
+    }
+
+    /// Removes one variant.
+    package func remove(_ key: RequestKey, variant: VaryKey) { remove(key.name, variant: variant.recordHash) }
+
+    func remove(_ name: KeyName, variant: UInt64) {
+        let hash = UInt32(truncatingIfNeeded: variant)
+        // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
+        // never written to disk.
+        // An index that knows every record is asked without the lock of the files.
+        let rows = catalog.exactRows(of: name) ?? withIO { records.examine(name, &$0.events) }
+        guard rows.contains(where: { $0.varyHash == hash }) else { return }
+        announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
+    }
+
+    /// Removes the record with this sequence number, if it is still there.
+    func remove(_ key: RequestKey, sequence: UInt64) {
+        let name = key.name
+        announcing(.stored(name)) {
+            withIO { io in
+                records.remove(name, &io.events) { records.footer(of: $0.name)?.sequence == sequence }
+            }
+        }
+    }
+
+    /// Removes everything, in the same time however many entries there are. The files are deleted later.
+    package func removeAll() {
+        announcing(.removedAll) {
+            withIO { io in
+                catalog.forget()
+                if clear(&io) { incoming.unlinkAll(files, paths) }
+            }
+        }
+        maintenance.schedule(after: configuration.maintenanceDelay)
+    }
+
+    /// Removes every entry that meets all conditions. If the only condition is a resource (RFC 9111 §4.4), it visits
+    /// only the entries that it removes. Otherwise other caches are told that everything may have been removed.
+    package func remove(matching criteria: EntryCriteria) {
+        if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
+            return announcing(.removedResource(resource)) { withIO { records.remove(resource: resource, &$0.events) } }
+        }
+        announcing(.removedAll) {
+            // Heads are read without a lock.
+            for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+                withIO { io in
+                    let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
+                    if isSame || records.matches(criteria, row) { records.removeForGood(row.name, &io.events) }
+                }
+            }
+        }
+    }
+
+    /// Marks every entry that meets all conditions as stale, by a new tail of its record. Other caches are told that
+    /// everything may have been removed, so that they forget what they have in memory. A record that gets no tail, for
+    /// example on a full disk, is removed.
+    package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
+        announcing(.removedAll) {
+            for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+                withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
+            }
+        }
+    }
+
+    /// The names of all records, the least recently used first.
+    func recordNames() -> [RecordName] { allRows().map(\.name) }
+
+    /// Of every record that is known, or that is in the folder.
+    private func allRows() -> [IndexRow] {
+        if refresh() {
+            for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
+            return catalog.read { $0.leastRecentFirst }
+        }
+        let listing = try? FolderListing(files, paths, owner: configuration.owner)
+        return listing?.records.map { IndexRow($0.name, $0.status) } ?? []
+    }
+
+    /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged. False
+    /// if nothing was removed.
+    package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
+        let isRemoved = withIO { io in
+            // The damage may be in the body, so the body has to be read to see that the record is still damaged.
+            let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
+            switch (reading, sequence) {
+            case (.record(let record), let sequence?): guard record.footer.sequence == sequence else { return false }
+            case (.damaged, nil): break
+            default: return false
+            }
+            return records.unlink(name, &io.events)
+        }
+        if isRemoved {
+            for change in [DirectoryChange.storing(name.key), .stored(name.key)] {
+                tell(membership.tell(change, for: self))
+            }
+        }
+        return isRemoved
+    }
+
+    /// Tells the other caches before and after a removal, if there are any.
+    func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
+        guard mayRemove else { return }
+        // If a guest removes one variant, the owner is told about a store, so that it looks at the files of the key
+        // from now on.
+        if case .stored(let key) = change, !isOwner { tell(membership.tell(.storing(key), for: self)) }
+        tell(membership.beginRemoval(change, for: self))
+        remove()
+        let (isUntold, events) = membership.endRemoval(change, for: self)
+        tell(events)
+        maintenance.schedule(after: isUntold || !catalog.state.isCurrent ? 1 : configuration.savingInterval)
+    }
+
+    /// Whether removals may be made: not in a directory of another user. A directory that does not exist is made, since
+    /// another process may have entries in memory and has to be told about the removal there.
+    private var mayRemove: Bool {
+        guard !configuration.isReadOnly, isOpeningProcess, paths.canBeUsed else { return false }
+        if catalog.isAloneAndCurrent { return true }
+        return withIO { io in
+            _ = prepareDirectory(&io, mayMake: true)
+            return io.directory.error?.isForeign != true
+        }
+    }
+}

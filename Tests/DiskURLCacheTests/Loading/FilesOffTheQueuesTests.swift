@@ -1,0 +1,77 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+    import Glibc
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// Nobody waits for a disk on the queues that sessions share: neither on the one on which Foundation calls
+    /// protocols, nor where the answers of a session arrive.
+    @Suite(.loadsOnLinux, .fewAtATime) struct FilesOffTheQueuesTests {
+        /// The label of the queue on which it is called. Dispatch gives it in C only.
+        private static let currentLabel: @Sendable () -> String = {
+            typealias Function = @convention(c) (OpaquePointer?) -> UnsafePointer<CChar>?
+            guard let symbol = dlsym(nil, "dispatch_queue_get_label") else { return { "unknown" } }
+            let label = unsafeBitCast(symbol, to: Function.self)
+            return { label(nil).map { String(cString: $0) } ?? "" }
+        }()
+
+        private struct Call: Hashable {
+            var queue: String
+            var operation: FaultyFileSystem.Operation
+            var name: String
+        }
+
+        /// The queues on which nobody waits but for what is done there.
+        private static let ownQueues = ["lookup", "maintenance", "body", "answer"].map { "DiskURLCache.\($0)" }
+
+        private static func answer(_ request: OriginRequest) -> OriginResponse {
+            switch request.target {
+            case "/clear": .ok("c", ["Clear-Site-Data": "\"cache\""])
+            case "/large": OriginResponse(fields: ["Cache-Control": "max-age=60"], body: testBody(1, length: 3 << 20))
+            case "/redirect":
+                OriginResponse(status: 302, fields: ["Location": "/target", "Cache-Control": "max-age=60"])
+            case "/stale": .ok("s", ["Cache-Control": "max-age=0", "ETag": "\"1\""])
+            case "/representation": .ok("r", ["Cache-Control": "max-age=60", "Content-Location": "/representation"])
+            default: .ok("d", ["Cache-Control": "max-age=60"])
+            }
+        }
+
+        /// Every way that a load takes: alone on the directory, and beside another cache.
+        @Test(arguments: [false, true]) func filesAreUsedOnOwnQueuesOnly(hasOthers: Bool) async throws {
+            let calls = Mutex<Set<Call>>([])
+            let files = FaultyFileSystem { call in
+                let seen = Call(queue: Self.currentLabel(), operation: call.operation, name: call.name)
+                calls.withLock { _ = $0.insert(seen) }
+                return nil
+            }
+            let origin = try OriginServer { Self.answer($0) }
+            let harness = try LoadingHarness { $0.fileSystem = files }
+            let disk = try #require(harness.cache.core.store.diskStore)
+            func load(_ path: String, _ change: (inout URLRequest) -> Void = { _ in }) async throws {
+                var request = URLRequest(url: origin.url(path), timeoutInterval: Patience.ofLoads)
+                change(&request)
+                _ = try await harness.session.data(for: request)
+                // The next lookup looks for other caches.
+                disk.nextCheck.set(0)
+            }
+            let directory = harness.cache.configuration.directory
+            let other = hasOthers ? DiskURLCache(configuration: .init(directory: directory)) : nil
+            try await load("/a") { $0.setValue("Basic abc", forHTTPHeaderField: "Authorization") }
+            for path in ["/a", "/a", "/large", "/large", "/redirect", "/redirect", "/stale", "/stale", "/clear", "/a"] {
+                try await load(path)
+                other?.flush()
+            }
+            try await load("/a") { $0.cacheOptions = .init(tags: ["tag"]) }
+            try await load("/b") { $0.cacheOptions = .init(storage: .memoryOnly) }
+            for method in ["POST", "DELETE"] { try await load("/a") { $0.httpMethod = method } }
+            try await load("/representation") { $0.httpMethod = "POST" }
+            try await load("/representation")
+            let used = calls.withLock { $0 }
+            #expect(used.contains { $0.queue == "DiskURLCache.lookup" && $0.operation == .write })
+            #expect(used.filter { !Self.ownQueues.contains($0.queue) } == [])
+            withExtendedLifetime(other) {}
+        }
+    }
+#endif
