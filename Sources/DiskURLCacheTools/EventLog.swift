@@ -6,10 +6,11 @@ extension DiskURLCache {
     /// It writes for as long as you keep a reference to it.
     ///
     /// The file contains URLs (without user names and passwords) unless `Configuration.keepsURLs` is false. It has mode
-    /// 0600. The log does not write to a symbolic link, a file with a second name, or a file of another user. Before
-    ///   the file exceeds the limit, it is renamed to `….1`, which replaces an older file of that name, and a new file
-    ///   is begun. If another process removes or renames the file, a new one is begun as well. If the disk is too slow,
-    ///   up to 10,000 events wait to be written; later events are lost.
+    /// 0600. The log does not write to a symbolic link, a file with a second name, or a file of another user.
+    ///
+    /// Before the file exceeds the limit, it is renamed to `….1`, which replaces an older file of that name, and a new
+    /// file is begun. If another process removes or renames the file, a new one is begun as well. If the disk is too
+    /// slow, up to 10,000 events wait to be written; later events are lost.
     public final class EventLog: Sendable {
         /// The name of the log in a cache's own directory, in which the inspector looks for it.
         public static let fileName = "events.jsonl"
@@ -137,7 +138,7 @@ extension DiskURLCache {
             status.kind == .regular && status.links == 1 && FileOwner.process.owns(status)
         }
 
-        /// Whether nobody else may read the file, or it could be made so.
+        /// Makes the file private; false if other users can read it and that cannot be changed.
         private func isPrivate(_ file: Int32, _ status: FileStatus) -> Bool {
             if status.permissions == 0o600 { return true }
             return (try? files.setPermissions(file, 0o600)) != nil

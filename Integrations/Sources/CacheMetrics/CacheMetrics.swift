@@ -92,7 +92,8 @@ public final class CacheMetrics: Service {
                     factory: factory)
                 return (outcome, (counter("loads", ("outcome", outcome)), timer))
             })
-        (memoryBytes, diskBytes) = (gauge("memory_bytes"), gauge("\(cache.diskLayer)_bytes"))
+        memoryBytes = gauge("memory_bytes")
+        diskBytes = gauge("\(cache.diskLayer)_bytes")
     }
 
     /// Counts and logs until its service group ends, or the task is cancelled. The counters are brought up to date

@@ -186,8 +186,12 @@ public final class CachingHTTPClient: Sendable {
     /// `Vary: Accept-Encoding` is not enough: the cache does not see the field, which the client adds later, and an
     /// origin may send an encoded body without `Vary`.
     func variant(of request: HTTPClientRequest) -> String? {
-        let coding =
-            !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil
+        var coding: String?
+        if !decodes {
+            coding = "coded"
+        } else if request.headers.contains(name: "Accept-Encoding") {
+            coding = "own-coding"
+        }
         guard case .named(let name) = identity else { return coding }
         return "\(coding ?? "decoded") \(name)"
     }

@@ -155,7 +155,8 @@ private struct AdapterException: Sendable {
     var holds: @Sendable (AdapterDifference) -> Bool
 
     init(_ reason: String, _ holds: @escaping @Sendable (AdapterDifference) -> Bool) {
-        (self.reason, self.holds) = (reason, holds)
+        self.reason = reason
+        self.holds = holds
     }
 
     static let all: [AdapterException] = [

@@ -500,7 +500,9 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let rules = RedisStorage.Configuration(.socket(path: ""), prefix: "mine").accessRules
         try server.cli(["ACL", "SETUSER", "cache", "on", ">pass"] + rules.split(separator: " ").map(String.init))
         let user = try Client(server, prefix: "mine") {
-            ($0.user, $0.password, $0.database) = ("cache", "pass", 3)
+            $0.user = "cache"
+            $0.password = "pass"
+            $0.database = 3
         }
         user.store("/1", "user's")
         #expect(user.body("/1") == "user's")
@@ -753,7 +755,8 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(doubting.told.texts.first?.contains("CERTIFICATE_VERIFY_FAILED") == true)
         // And the name must be the certificate's.
         let misled = try Client(.host("localhost", port: server.port), on: server) {
-            ($0.tls, $0.tlsName) = (trusting, "redis.example")
+            $0.tls = trusting
+            $0.tlsName = "redis.example"
         }
         #expect(misled.body("/1") == nil)
         await misled.told.wait(for: .unreachable)

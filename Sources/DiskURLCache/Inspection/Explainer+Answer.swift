@@ -65,7 +65,8 @@ extension Explainer {
 }
 
 extension Explainer {
-    /// Fields that a cache adds to what it delivers, or keeps as they are true of the stored body.
+    /// Fields in which a delivered response may differ from the stored one: the cache adds them, or makes them
+    /// true of the body.
     private static let ofDelivery: Set<String> = ["age", "cache-status", "content-length", "date"]
 
     /// Whether the given response is the stored one as a load delivered it.
@@ -104,7 +105,7 @@ extension Explainer {
             "RFC 9875 §2")
     }
 
-    /// What other caches did with a response, by what they say.
+    /// What other caches did with a response, by the fields that they added to it.
     mutating func sayWay(of fields: HeaderFields) {
         for statement in CachesOnTheWay(fields).statements { say(.way, statement.text, statement.source) }
     }

@@ -298,7 +298,7 @@ package struct Explainer {
             say(.decision, Self.standsIn, "RFC 5861 §4")
         case .refused(let reason):
             say(.decision, "If the network fails, the load fails. Why", because: reason)
-            // Advice about a failure helps nobody whose request wants the network in any case.
+            // If the request itself wants the network, the advice for a failure would not apply to it.
             if received == nil, wish(in: decision) == nil, let advice = reason.advice {
                 say(.advice, advice, reason.source)
             }

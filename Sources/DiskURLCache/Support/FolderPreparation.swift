@@ -28,7 +28,7 @@ struct FolderPreparation: Sendable {
         try? url.setResourceValues(values)
     }
 
-    /// Nil on Linux, which has no protection classes and no backups that would ask.
+    /// Nil on Linux, which has no protection classes, and no backups that would respect the mark.
     static var current: FolderPreparation? {
         switch Platform.current {
         case .linux: nil

@@ -6,7 +6,7 @@ import Foundation
 /// Without it, Swift prints every stored property, however deep. Some must not be in a log: the `Authorization` or
 /// `Cookie` of a request, a body, a password in a URL.
 package protocol PrintedByDescription: CustomStringConvertible, PrintedWithoutProperties {
-    /// The `description`, which is no member to learn for each type.
+    /// What `description` returns. Each type has this member, and only the protocol has a public one.
     var printedText: String { get }
 }
 
@@ -14,7 +14,7 @@ extension PrintedByDescription {
     public var description: String { printedText }
 }
 
-/// A type whose properties nobody prints, not even by `dump`.
+/// A type whose properties are never printed, not even by `dump`.
 package protocol PrintedWithoutProperties: CustomReflectable {}
 
 extension PrintedWithoutProperties {

@@ -134,7 +134,8 @@ struct LifetimeTests {
             }.resume()
             await gate.arrival()
             session?.finishTasksAndInvalidate()
-            (cache, session) = (nil, nil)
+            cache = nil
+            session = nil
             gate.open()
             for await (data, error) in answers {
                 #expect(error == nil)

@@ -41,7 +41,8 @@
                     listener.close()
                 }
                 if let process = try Self.start(in: scratch.url, Self.configuration(servers(ports))) {
-                    (self.ports, self.process) = (ports, process)
+                    self.ports = ports
+                    self.process = process
                     return
                 }
             }

@@ -79,8 +79,14 @@ private struct PublicRow: Encodable {
     }
 
     init(_ row: ConformanceRow) {
-        (id, name) = (row.id, row.id.replacingOccurrences(of: "-", with: " "))
-        kind = row.kind == .optimal ? "optimal" : row.kind == .check ? "check" : "required"
+        id = row.id
+        name = row.id.replacingOccurrences(of: "-", with: " ")
+        kind =
+            switch row.kind {
+            case .optimal: "optimal"
+            case .check: "check"
+            default: "required"
+            }
         requests = row.steps.map(Request.init)
     }
 }

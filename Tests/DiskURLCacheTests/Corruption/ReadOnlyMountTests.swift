@@ -23,7 +23,8 @@
 
         /// - Parameter options: of a tmpfs.
         init(_ kind: Kind, _ options: String = "size=32m") throws {
-            (self.kind, self.options) = (kind, options)
+            self.kind = kind
+            self.options = options
             scratch = try ScratchDirectory("mount")
             guard getuid() == 0 else { throw Failed() }
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

@@ -55,7 +55,8 @@ import Testing
         let origin = try OriginServer { _ in .ok("answer", ["Cache-Control": "public, max-age=60"]) }
         let harness = try LoadingHarness()
         var parts = try #require(URLComponents(url: origin.url("/marker-path"), resolvingAgainstBaseURL: true))
-        (parts.user, parts.password) = ("marker-user", "marker-password")
+        parts.user = "marker-user"
+        parts.password = "marker-password"
         for _ in 1...2 { try await harness.load(try #require(parts.url)) }
         #expect(origin.requests.count == 1)
         #expect(try traces(of: "marker-path", in: harness).count == 1)

@@ -50,7 +50,8 @@ import Testing
     /// Windows that options give never lengthen the life of an error; those that the origin states do.
     @Test(arguments: [404, 410, 501], [true, false]) func anErrorGetsNoWindowFromOptions(status: Int, isStated: Bool) {
         var cache = PureCache()
-        (cache.options.defaultStaleWhileRevalidate, cache.options.defaultStaleIfError) = (86_400, 86_400)
+        cache.options.defaultStaleWhileRevalidate = 86_400
+        cache.options.defaultStaleIfError = 86_400
         let windows = isStated ? ", stale-while-revalidate=15" : ""
         _ = cache.load(status: status, answer: ["Cache-Control": "max-age=10\(windows)"])
         cache.now += 20

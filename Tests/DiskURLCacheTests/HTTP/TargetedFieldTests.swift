@@ -123,7 +123,8 @@ import Testing
     @Test(arguments: [true, false])
     func aSharedCacheTakesTheListOfTheApp(isShared: Bool) async throws {
         var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
-        (settings.isShared, settings.targetedFields) = (isShared, ["CDN-Cache-Control"])
+        settings.isShared = isShared
+        settings.targetedFields = ["CDN-Cache-Control"]
         let cache = DiskURLCache(configuration: settings)
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["CDN-Cache-Control": "max-age=86400", "Cache-Control": "no-store"])
@@ -143,7 +144,8 @@ import Testing
         let scratch = try ScratchDirectory()
         var settings = DiskURLCache.Configuration(
             memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.url)
-        (settings.isShared, settings.targetedFields) = (true, ["CDN-Cache-Control"])
+        settings.isShared = true
+        settings.targetedFields = ["CDN-Cache-Control"]
         settings.minimumDiskLifetime = 300
         let cache = DiskURLCache(configuration: settings)
         for (path, own, others) in [("/long", 86_400, 1), ("/short", 1, 86_400)] {

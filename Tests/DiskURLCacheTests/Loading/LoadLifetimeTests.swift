@@ -62,7 +62,8 @@ import Testing
             _ = try await cache.load(request, through: transport).pieces()
         case .hit, .revalidated, .refreshed:
             _ = try await cache.load(request, through: transport).pieces()
-            clock.advance(by: way == .hit ? 1 : way == .refreshed ? 90 : 1_000)
+            let ages: [Way: TimeInterval] = [.hit: 1, .refreshed: 90, .revalidated: 1_000]
+            clock.advance(by: ages[way] ?? 0)
             let stream = try await cache.load(request, through: transport)
             _ = try await stream.pieces()
             let outcomes: [Way: DiskURLCache.Report.Outcome] = [

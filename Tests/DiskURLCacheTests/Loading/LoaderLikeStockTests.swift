@@ -67,7 +67,8 @@ import Testing
         case .delegate:
             let task = session.dataTask(with: request)
             let record = await delegate.run(task)
-            (data, error) = (record.data, record.error)
+            data = record.data
+            error = record.error
             // Foundation keeps some heads from the delegate: they are in the task.
             response = record.responses.first ?? task.response
             #expect(record.responses.count <= 1 && record.ends.count == 1)

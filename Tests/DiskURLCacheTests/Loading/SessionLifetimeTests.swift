@@ -43,7 +43,8 @@ import Testing
         case .direct: _ = try await harness.cache.data(for: URLRequest(url))
         case .hit, .revalidated, .refreshed:
             try await harness.load(url)
-            harness.clock.advance(by: way == .hit ? 1 : way == .refreshed ? 90 : 1_000)
+            let ages: [Way: TimeInterval] = [.hit: 1, .refreshed: 90, .revalidated: 1_000]
+            harness.clock.advance(by: ages[way] ?? 0)
             let report = try await harness.report { try await harness.load(url) }
             let outcomes: [Way: DiskURLCache.Report.Outcome] = [
                 .hit: .hit(.memory), .revalidated: .revalidated(.memory),

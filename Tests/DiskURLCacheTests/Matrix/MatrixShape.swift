@@ -51,8 +51,13 @@ struct MatrixShape: Sendable {
         _ name: String, _ target: String = "a", method: String = "GET", fields: [String: String] = [:],
         requests: Int? = nil, own: MatrixOwnAnswer? = nil, answer: @escaping @Sendable (MatrixRequest) -> OriginResponse
     ) {
-        (self.name, self.target, self.method) = (name, target, method)
-        (self.fields, self.requests, self.own, self.answer) = (fields, requests, own, answer)
+        self.name = name
+        self.target = target
+        self.method = method
+        self.fields = fields
+        self.requests = requests
+        self.own = own
+        self.answer = answer
     }
 
     static let all = redirects + locations + lifetimes + framings + others
@@ -86,9 +91,9 @@ struct MatrixShape: Sendable {
             name, lifetime in
             // Without a lifetime of their own 301 and 308 are stored by heuristics, if they have a date to reckon from:
             // these have none.
-            MatrixShape(
-                "\(status) \(name)",
-                requests: [300, 305].contains(status) ? nil : name == "max-age" ? 2 : name == "no-store" ? 5 : nil,
+            let requests = ["max-age": 2, "no-store": 5]
+            return MatrixShape(
+                "\(status) \(name)", requests: [300, 305].contains(status) ? nil : requests[name],
                 own: status == 305
                     ? MatrixOwnAnswer(
                         reason: "a 305 is not followed (RFC 9110 §15.4.6)", url: "here/a", status: 305, body: "moved")
@@ -137,8 +142,8 @@ struct MatrixShape: Sendable {
         let isStored = status == 301 || status == 308
         return forms.map { name, own, location in
             MatrixShape("\(status) to: \(name)", "c/a", own: own) { request in
-                request.path == "c/a" && !request.wire.target.contains("?")
-                    ? redirect(status, to: location(request), isStored ? day : [:]) : request.ok()
+                guard request.path == "c/a", !request.wire.target.contains("?") else { return request.ok() }
+                return redirect(status, to: location(request), isStored ? day : [:])
             }
         }
     }
@@ -178,12 +183,15 @@ struct MatrixShape: Sendable {
     private static let framings: [MatrixShape] = [
         MatrixShape("chunked", requests: 1) { request in
             var answer = request.ok()
-            (answer.isChunked, answer.partSize) = (true, 4)
+            answer.isChunked = true
+            answer.partSize = 4
             return answer
         },
         MatrixShape("chunked, cut", requests: 4) { request in
             var answer = request.ok()
-            (answer.isChunked, answer.partSize, answer.ending) = (true, 4, .cutBody(after: 8))
+            answer.isChunked = true
+            answer.partSize = 4
+            answer.ending = .cutBody(after: 8)
             return answer
         },
         MatrixShape("length too long", requests: 4) { request in

@@ -63,7 +63,10 @@ struct ModelItem: Sendable {
     var status: Int { [301, 302, 307, 308][version % 4] }
     var isTemporary: Bool { kind == .redirect && [302, 307].contains(status) }
 
-    var length: Int { number % 7 == 0 ? 20_000 : number % 3 == 0 ? 3_000 : 40 }
+    var length: Int {
+        if number % 7 == 0 { return 20_000 }
+        return number % 3 == 0 ? 3_000 : 40
+    }
 
     var body: Data {
         var text = "\(number) \(request.path) v\(version) "

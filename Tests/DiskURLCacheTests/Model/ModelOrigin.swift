@@ -136,11 +136,18 @@ final class ModelOrigin: Sendable {
         let tag = tag(of: resource, request)
         let isRedirect = message.path == Self.redirecting
         let isKnown = tag.map { message.fields["If-None-Match"]?.contains($0) == true } ?? false
+        let kind: ModelItem.Kind
+        if isKnown {
+            kind = .notModified
+        } else if message.method == "HEAD" {
+            kind = .head
+        } else {
+            kind = isRedirect ? .redirect : .whole
+        }
         let item = model.add { number in
             ModelItem(
-                number: number,
-                kind: isKnown ? .notModified : message.method == "HEAD" ? .head : isRedirect ? .redirect : .whole,
-                request: request, varies: resource.varies, version: resource.version, tag: tag,
+                number: number, kind: kind, request: request, varies: resource.varies, version: resource.version,
+                tag: tag,
                 control: resource.control,
                 asker: load, target: isRedirect ? Self.target(of: resource.version) : nil)
         }

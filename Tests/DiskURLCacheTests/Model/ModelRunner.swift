@@ -188,7 +188,8 @@ final class ModelRunner: @unchecked Sendable {
                 case .delegate: (data, response) = try await cancellation.data(for: started, in: session)
                 case .direct:
                     let answer = try await cache.data(for: started)
-                    (data, response) = (answer.data, answer.response)
+                    data = answer.data
+                    response = answer.response
                 }
                 model.end(load, ModelAnswer(response, data))
             } catch {

@@ -60,7 +60,9 @@
                         found = try await failure(of: shorter, peers)
                     }
                     if let found {
-                        (script, best, isShorter) = (shorter, found, true)
+                        script = shorter
+                        best = found
+                        isShorter = true
                     } else {
                         position += size
                     }

@@ -508,7 +508,8 @@
             do {
                 let made = self.cache()
                 let madeSession = made.makeSession(configuration: .ephemeral.patient)
-                (cache, session) = (made, madeSession)
+                cache = made
+                session = madeSession
                 _ = try await text(origin.url("/a"), madeSession)
                 madeSession.finishTasksAndInvalidate()
             }

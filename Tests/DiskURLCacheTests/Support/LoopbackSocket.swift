@@ -69,7 +69,8 @@ struct LoopbackListener: Sendable {
             var ends: [Int32] = [-1, -1]
             guard pipe(&ends) == 0 else { throw error("pipe") }
             ends.forEach(setCloseOnExec)
-            (wakeReader, wakeWriter) = (ends[0], ends[1])
+            wakeReader = ends[0]
+            wakeWriter = ends[1]
         } catch {
             closeDescriptor(descriptor)
             throw error

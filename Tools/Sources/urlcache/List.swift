@@ -85,14 +85,20 @@ struct RecordFacts: Encodable {
     init(_ record: DiskURLCache.Inspector.Record, now: Date) {
         file = record.fileName
         state = record.state
-        (url, method, status) = (record.url, record.method, record.status)
+        url = record.url
+        method = record.method
+        status = record.status
         contentType = record.contentType
-        (bytes, allocated) = (record.bytes, record.bytesOnDisk)
-        (storedAt, lastUsed) = (record.storedAt, record.lastUsed)
+        bytes = record.bytes
+        allocated = record.bytesOnDisk
+        storedAt = record.storedAt
+        lastUsed = record.lastUsed
         age = record.age.map { Int(min($0, 1e15)) }
         freshUntil = record.freshUntil
         isFresh = record.isFresh(at: now)
-        (tags, isPinned, vary) = (record.tags, record.isPinned, record.varyFields)
+        tags = record.tags
+        isPinned = record.isPinned
+        vary = record.varyFields
     }
 }
 

@@ -98,8 +98,11 @@ struct ReportData: Encodable {
         }
         entries = columns
         cut = isCut ? longestPath : nil
-        (self.hosts, self.folders, self.types) = (hosts.texts, folders.texts, types.texts)
-        (self.vary, self.tags) = (vary.texts, tags.texts)
+        self.hosts = hosts.texts
+        self.folders = folders.texts
+        self.types = types.texts
+        self.vary = vary.texts
+        self.tags = tags.texts
     }
 
     private static func parts(of record: RecordFacts) -> (host: String, folder: String, leaf: String) {
@@ -129,7 +132,9 @@ struct ReportData: Encodable {
 extension Stats.Summary {
     fileprivate var withoutGroups: Self {
         var summary = self
-        (summary.types, summary.hosts, summary.statuses) = ([], [], [])
+        summary.types = []
+        summary.hosts = []
+        summary.statuses = []
         return summary
     }
 }

@@ -54,7 +54,9 @@ struct Stats: ParsableCommand {
         let secondsSaved: Double?
 
         init(_ log: LogSummary) {
-            (loads, hits, revalidated) = (log.loads, log.hits, log.revalidated)
+            loads = log.loads
+            hits = log.hits
+            revalidated = log.revalidated
             bytesSaved = log.bytesSaved
             secondsSaved = log.hasEstimate ? log.secondsSaved : nil
         }

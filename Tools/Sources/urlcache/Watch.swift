@@ -57,23 +57,30 @@ struct Line: Encodable {
         switch entry.event {
         case .load(let load):
             (what, reason) = load.inWords
-            (url, seconds, bytes) = (load.url, load.duration, load.bytes)
+            url = load.url
+            seconds = load.duration
+            bytes = load.bytes
             tone = load.tone
         case .stored(let url, let bytes, let inMemoryOnly):
             what = "stored"
-            (self.url, self.bytes, reason) = (url, bytes, inMemoryOnly ? "in memory only" : nil)
+            self.url = url
+            self.bytes = bytes
+            reason = inMemoryOnly ? "in memory only" : nil
             tone = .quiet
         case .notStored(let url, let why):
             what = "not stored"
-            (self.url, reason) = (url, why.description)
+            self.url = url
+            reason = why.description
             tone = .warning
         case .invalidated(let url, let why):
             what = "invalidated"
-            (self.url, reason) = (url, why.description)
+            self.url = url
+            reason = why.description
             tone = nil
         case .evicted(let entries, let bytes):
             what = "evicted"
-            (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")
+            self.bytes = bytes
+            reason = entries == 1 ? "1 entry" : "\(entries) entries"
             tone = .quiet
         case .problem(let error):
             what = "problem"
@@ -153,7 +160,9 @@ struct Tail {
         let number = (attributes[.systemFileNumber] as? NSNumber)?.uint64Value
         let size = (attributes[.size] as? NSNumber)?.uint64Value ?? 0
         if number != identity || size < offset {
-            (identity, offset, rest) = (number, 0, Data())
+            identity = number
+            offset = 0
+            rest = Data()
         }
         guard size > offset, (try? handle.seek(toOffset: offset)) != nil, let data = try? handle.readToEnd() else {
             return []

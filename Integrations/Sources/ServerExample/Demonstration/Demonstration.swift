@@ -36,7 +36,8 @@ final class Demonstration {
     }
 
     private init(folder: URL, upstream: Upstream) {
-        (self.folder, self.upstream) = (folder, upstream)
+        self.folder = folder
+        self.upstream = upstream
     }
 
     private func check(_ holds: Bool, _ words: @autoclosure () -> String) {

@@ -7,8 +7,8 @@
 // requests, ends them with SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by
 // hand:
 //
-//     SERVER_EXAMPLE=1 swift run ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory
-//     /tmp/articles [--private yes] [--redis 6379]
+//     SERVER_EXAMPLE=1 swift run ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 \
+//         --directory /tmp/articles [--private yes] [--redis 6379]
 //
 // Without a directory and without Redis it is a server without a cache. `Harness/harness.py` compares them.
 

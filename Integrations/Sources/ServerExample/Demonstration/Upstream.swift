@@ -56,7 +56,10 @@ struct Upstream: Sendable {
     private init(
         url: String, counts: NIOLockedValueBox<[String: Int]>, task: Task<Void, any Error>, release: Gate
     ) {
-        (self.url, self.counts, self.task, self.release) = (url, counts, task, release)
+        self.url = url
+        self.counts = counts
+        self.task = task
+        self.release = release
     }
 
     func end() async {
