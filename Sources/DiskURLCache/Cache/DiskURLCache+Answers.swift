@@ -17,27 +17,35 @@ extension DiskURLCache {
     public func data(
         for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil
     ) async throws -> Answer {
-        try await reader(of: request, fallback, session, acceptsPieces: false).answer()
+        var (beginning, link) = try begin(request, fallback, session, acceptsPieces: false)
+        if let (head, body, report) = beginning.end() {
+            return try Answer(head, body, report, isDecoded: link.decodesBodies, in: core)
+        }
+        return try await LoadReader(beginning, over: link).answer()
     }
 
-    /// A load by a session; it begins at once.
-    private func reader(
-        of request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool
-    ) throws -> LoadReader {
+    /// The beginning of a load by a session.
+    private func begin(
+        _ request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool
+    ) throws -> (LoadBeginning, SessionLink) {
         try Task.checkCancellation()
-        try request.requireURL()
+        let url = try request.requireURL()
         var request = request
         if let fallback {
             var options = request.cacheOptions ?? Options()
             options.fallback = fallback
             request.cacheOptions = options
         }
-        var transport = session.map { SessionLink(session: $0) } ?? directLink
+        var link = session.map { SessionLink(session: $0) } ?? directLink
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
-        let sent = transport.withCookies(Request(transport.effectiveRequest(request)))
-        return LoadReader(
-            core.resolve(sent, variant: transport.keyVariant), from: core, over: transport,
-            acceptsPieces: acceptsPieces)
+        let asked = Request(link.effectiveRequest(request), url: url)
+        let beginning = LoadBeginning(
+            core.resolve(asked, variant: link.keyVariant), in: core, streams: acceptsPieces)
+        // To say that there are no cookies takes Foundation as long as half of such an answer.
+        if beginning.isAnsweredForAllCookies { return (beginning, link) }
+        let sent = link.withCookies(asked)
+        if sent.isIdentical(to: asked) { return (beginning, link) }
+        return (LoadBeginning(core.resolve(sent, variant: link.keyVariant), in: core, streams: acceptsPieces), link)
     }
 
     /// Answers a request as ``data(for:fallback:session:)``, with the body in pieces: a body of any length takes little
@@ -61,8 +69,8 @@ extension DiskURLCache {
         for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil,
         progress: Progress? = nil
     ) async throws -> ResponseStream {
-        try await ResponseStream(
-            reader(of: request, fallback, session, acceptsPieces: true), progress: progress)
+        let (beginning, link) = try begin(request, fallback, session, acceptsPieces: true)
+        return try await ResponseStream(LoadReader(beginning, over: link), progress: progress)
     }
 
     /// Answers a request as ``bytes(for:fallback:session:progress:)``, and writes the body to a new file, whether it is
@@ -165,8 +173,7 @@ extension DiskURLCache {
             let candidates = core.store.lookup(key).variants().compactMap(\.candidate)
             let decider = RequestDecider(
                 request: hop.facts, candidates: candidates, policy: hop.request.policy,
-                options: core.cachingOptions(for: hop, response: candidates.first?.response.fields)
-                    .caching(hop.facts.method, hasKey: true), now: core.now)
+                options: core.cachingOptions(for: hop, response: candidates.first?.response.fields), now: core.now)
             guard case .useStored(let reuse) = decider.decision(),
                 reuse.allowance == nil || reuse.allowance == .maxStale || reuse.allowance == .anyAge
             else { return false }
@@ -305,8 +312,9 @@ extension DiskURLCache {
 
 extension URLRequest {
     /// Foundation on Linux crashes if a request without a URL is changed.
-    package func requireURL() throws {
-        guard url != nil else { throw URLError(.badURL) }
+    @discardableResult package func requireURL() throws -> URL {
+        guard let url else { throw URLError(.badURL) }
+        return url
     }
 }
 

@@ -17,6 +17,8 @@ package final class CacheCore: Sendable {
     private let keysArePlain: Bool
     /// Whether the system's loader calls the cache, as `URLCache` documents.
     let isBySystem: Bool
+    /// The options for decisions by HTTP about requests for which the app has set none.
+    private let standardOptions: CachingOptions
     private let offline = Mutex(false)
 
     /// The queue for decisions and disk reads of loads. Not the queue that all sessions share, where other tasks would
@@ -39,6 +41,7 @@ package final class CacheCore: Sendable {
         configurationError = problem ?? keyProblem ?? RuleCheck.summary(of: wrongRules)
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         isBySystem = configuration.platform.loadsBySystem
+        standardOptions = CachingOptions(DiskURLCache.Options(), configuration)
         // A path may contain a user's name, so it is not logged.
         if let problem, problem.path.isEmpty { hub.report(once: problem) }
         if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
@@ -94,11 +97,12 @@ package final class CacheCore: Sendable {
     /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func resolve(_ request: DiskURLCache.Request, variant: String? = nil) -> ResolvedRequest {
         let rules = AppliedRules(configuration.rules, to: request)
-        let options = rules.options(after: request.options)
+        let hasOptions = request.hasOptions || !rules.areNone
+        let options = hasOptions ? rules.options(after: request.options) : DiskURLCache.Options()
         let refusal = rules.reasonToKeepOut(request.options).map { KeyDecision.none($0) }
         return ResolvedRequest(
             request, refusal ?? keyDecision(for: request, options, variant: variant), rules: rules, options: options,
-            salt: store.salt)
+            hasOptions: hasOptions, salt: store.salt)
     }
 
     /// Whether `resolve` has to read the directory's salt for a request, which uses files.
@@ -111,15 +115,13 @@ package final class CacheCore: Sendable {
     private func keyDecision(
         for request: DiskURLCache.Request, _ options: DiskURLCache.Options, variant: String?
     ) -> KeyDecision {
-        guard let policy = keyPolicy(by: options) else { return .none(.keyPolicy) }
-        return policy.decision(
-            for: request, RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt))
+        let form = RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt)
+        guard let name = options.keyPolicy else { return configuration.keyPolicy.decision(for: request, form) }
+        return configuration.keyPolicies[name]?.decision(for: request, form) ?? .none(.keyPolicy)
     }
 
-    /// Nil if the options name a policy that does not exist.
-    private func keyPolicy(by options: DiskURLCache.Options) -> DiskURLCache.KeyPolicy? {
-        options.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
-    }
+    /// Whether no key and no rule looks at the cookies of a request.
+    func ignoresCookies(of request: DiskURLCache.Request) -> Bool { keysArePlain && !request.hasOptions }
 
     /// The key of a plain request, which is all that has to be known about it; nil for other requests.
     func plainKey(for request: URLRequest, _ fields: HeaderFields) -> RequestKey? {
@@ -135,32 +137,42 @@ package final class CacheCore: Sendable {
     /// - Parameter response: the fields of the stored or received response, if there is one, so that rules by content
     ///   type apply.
     func cachingOptions(for hop: ResolvedRequest, response: HeaderFields?) -> CachingOptions {
-        cachingOptions(by: hop.options(for: response))
+        var options = hop.hasOptions ? cachingOptions(by: hop.options(for: response)) : standardOptions
+        options.isOffline = isOffline
+        // A method that has a key is cacheable: only a key policy gives a key to methods other than GET and HEAD.
+        if hop.key != nil { options.allow(hop.facts.method) }
+        return options
     }
 
-    func cachingOptions(by cacheOptions: DiskURLCache.Options) -> CachingOptions {
+    func cachingOptions(by options: DiskURLCache.Options) -> CachingOptions {
+        var all = CachingOptions(options, configuration)
+        all.isOffline = isOffline
+        return all
+    }
+}
+
+extension CachingOptions {
+    fileprivate init(_ options: DiskURLCache.Options, _ configuration: DiskURLCache.Configuration) {
         func seconds(_ time: DiskURLCache.TimeSpan?) -> Int64? { time.map { Int64(clampingSeconds: $0.seconds) } }
-        var options = CachingOptions()
-        options.isOffline = isOffline
-        options.usesHeuristicFreshness = configuration.usesHeuristicFreshness
-        options.defaultStaleWhileRevalidate = seconds(
-            cacheOptions.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
-        options.defaultStaleIfError = seconds(cacheOptions.staleIfError ?? configuration.staleIfError)
-        options.acceptsAnyStored = cacheOptions.fallback == .anyStored
-        options.minimumInterval = seconds(cacheOptions.minimumInterval)
-        options.errorLifetime = seconds(cacheOptions.errorLifetime)
-        switch cacheOptions.lifetime {
-        case .whenMissing(let time)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
-        case .always(let time)?: options.lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))
-        case .atLeast(let time)?: options.lifetime = .atLeast(seconds: Int64(clampingSeconds: time.seconds))
+        self.init()
+        usesHeuristicFreshness = configuration.usesHeuristicFreshness
+        defaultStaleWhileRevalidate = seconds(options.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
+        defaultStaleIfError = seconds(options.staleIfError ?? configuration.staleIfError)
+        acceptsAnyStored = options.fallback == .anyStored
+        minimumInterval = seconds(options.minimumInterval)
+        errorLifetime = seconds(options.errorLifetime)
+        switch options.lifetime {
+        case .whenMissing(let time)?: lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
+        case .always(let time)?: lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))
+        case .atLeast(let time)?: lifetime = .atLeast(seconds: Int64(clampingSeconds: time.seconds))
         case nil: break
         }
-        guard configuration.isShared else { return options }
-        options.isShared = true
-        options.isCautious = configuration.sharesCautiously
-        options.targetedFields = configuration.targetedFields
-        options.keysCookie = keyPolicy(by: cacheOptions)?.fieldNames.contains("cookie") == true
-        return options
+        guard configuration.isShared else { return }
+        isShared = true
+        isCautious = configuration.sharesCautiously
+        targetedFields = configuration.targetedFields
+        let policy = options.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
+        keysCookie = policy?.fieldNames.contains("cookie") == true
     }
 }
 

@@ -80,7 +80,7 @@ extension CacheCore {
         guard candidate.reuseFacts.rest(options, now: now) != nil else { return nil }
         let decider = RequestDecider(
             request: hop.facts, candidates: [candidate], policy: hop.request.policy,
-            options: options.caching(hop.facts.method, hasKey: true), now: now)
+            options: options, now: now)
         guard case .useStored = decider.decision() else { return nil }
         return variant
     }

@@ -10,6 +10,8 @@ package final class ResolvedRequest: Sendable {
     let decision: KeyDecision
     /// The options by the request, and by those rules that do not need a response.
     let options: DiskURLCache.Options
+    /// Whether the app has set any options for it.
+    let hasOptions: Bool
     private let rules: AppliedRules
     /// The key under which an equivalent of the URL is stored, if nothing is stored for the URL alone
     /// (No-Vary-Search).
@@ -17,12 +19,13 @@ package final class ResolvedRequest: Sendable {
 
     init(
         _ request: DiskURLCache.Request, _ decision: KeyDecision, rules: AppliedRules,
-        options: DiskURLCache.Options, salt: CredentialSalt?
+        options: DiskURLCache.Options, hasOptions: Bool = true, salt: CredentialSalt?
     ) {
         self.request = request
         self.decision = decision
         self.rules = rules
         self.options = options
+        self.hasOptions = hasOptions
         facts = RequestFacts(request, salt: salt)
         equivalent = nil
     }
@@ -32,6 +35,7 @@ package final class ResolvedRequest: Sendable {
         decision = request.decision
         rules = request.rules
         options = request.options
+        hasOptions = request.hasOptions
         facts = request.facts
         self.equivalent = equivalent
     }

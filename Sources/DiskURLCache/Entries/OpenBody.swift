@@ -59,7 +59,8 @@ package struct OpenBody: Sendable {
 /// A whole body, stored or on its way into the store: in memory, or in an open file.
 package enum Body: Sendable {
     case memory(Data)
-    case file(OpenBody)
+    /// Indirect, since few bodies are large.
+    indirect case file(OpenBody)
 
     var count: Int {
         switch self {

@@ -35,16 +35,16 @@ extension StoredResponse {
     ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
     ///   - entry: the entry in memory, if there is one: it may have made the same head before.
     func deliveredHead(
-        _ presentation: Presentation, age: Int64, to request: DiskURLCache.Request, cacheStatus: CacheStatus?,
+        _ presentation: Presentation, age: Int64, to request: DiskURLCache.Request, cacheStatus: String?,
         madeBy entry: StoredEntry?
     ) -> DeliveredHead {
         func make() -> DeliveredHead {
             var head = presentation.head(of: self, age: age)
-            cacheStatus?.append(to: &head.fields)
+            if let cacheStatus { CacheStatus.append(cacheStatus, to: &head.fields) }
             return DeliveredHead(to: request, status: head.status, fields: head.fields)
         }
         let form = StoredEntry.DeliveredForm(
-            url: request.url, presentation: presentation, age: age, cacheStatus: cacheStatus?.fieldValue)
+            url: request.url, presentation: presentation, age: age, cacheStatus: cacheStatus)
         return entry?.deliveredHead(form, make) ?? make()
     }
 }

@@ -49,8 +49,7 @@ package final class StoredVariant: Sendable {
 extension StoredVariant {
     /// The variant as the decisions by HTTP see it; nil for a response that is not HTTP.
     var candidate: Candidate? {
-        metadata.http.map {
-            Candidate(response: $0, bodyLength: bodyLength, facts: entry?.reuseFacts, body: entry?.body)
-        }
+        if let entry { return entry.candidate }
+        return metadata.http.map { Candidate(response: $0, bodyLength: bodyLength) }
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 
 /// A stored response under the key of a request, which may answer it. Lists of candidates begin with the most recent
-/// one.
-package struct Candidate: Sendable {
+/// one. A class: an entry in memory keeps its candidate from hit to hit.
+package final class Candidate: Sendable {
     let response: StoredResponse
     /// The length of the stored, decoded body. `Content-Length` may say something else.
     let bodyLength: Int

@@ -39,8 +39,8 @@ struct CacheStatus: Sendable, Equatable {
     }
 
     /// Adds this cache's member behind those of the caches on the way (RFC 9211 §2: nearest to the user last).
-    func append(to fields: inout HeaderFields) {
-        fields.set(Self.fieldName, [fields[Self.fieldName], fieldValue].compactMap { $0 }.joined(separator: ", "))
+    static func append(_ member: String, to fields: inout HeaderFields) {
+        fields.set(fieldName, [fields[fieldName], member].compactMap { $0 }.joined(separator: ", "))
     }
 }
 

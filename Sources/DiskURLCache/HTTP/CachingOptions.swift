@@ -59,11 +59,9 @@ package struct CachingOptions: Sendable, Equatable {
 
     package init() {}
 
-    /// The options for a request with this method. Only a key policy gives a key to methods other than GET and HEAD.
-    func caching(_ method: String, hasKey: Bool) -> CachingOptions {
-        var options = self
-        if hasKey, !isCacheable(method) { options.furtherMethods.insert(method) }
-        return options
+    /// Responses to requests with this method may be stored.
+    mutating func allow(_ method: String) {
+        if !isCacheable(method) { furtherMethods.insert(method) }
     }
 
     func isCacheable(_ method: String) -> Bool {

@@ -28,7 +28,11 @@ struct RequestDecider {
     }
 
     func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> Int? {
-        candidates.firstIndex { condition($0.response) && $0.response.answers(request, &digests) }
+        // To keep the digests of one comparison would cost more than the comparison.
+        if candidates.count == 1 {
+            return condition(candidates[0].response) && candidates[0].response.answers(request) ? 0 : nil
+        }
+        return candidates.firstIndex { condition($0.response) && $0.response.answers(request, &digests) }
     }
 
     /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.

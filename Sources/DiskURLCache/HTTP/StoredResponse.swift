@@ -93,11 +93,12 @@ extension StoredResponse {
     }
 }
 
-/// The facts of a request that decide about caching.
-struct RequestFacts: Sendable {
+/// The facts of a request that decide about caching. A class: each decision has them, and one reference is cheap to
+/// copy.
+final class RequestFacts: Sendable {
     /// In upper case.
     let method: String
-    private(set) var fields: HeaderFields
+    let fields: HeaderFields
     /// The directives in the fields about reuse, parsed once.
     let directives: RequestDirectives
     /// Of the cache; nil if the digests of credentials have none.
@@ -143,9 +144,9 @@ struct RequestFacts: Sendable {
     /// The request without the fields that ask for less than the whole response: the form in which a background refresh
     /// is sent.
     var unconditional: RequestFacts {
-        var facts = self
-        for name in Self.partialFieldNames { facts.fields.remove(name) }
-        return facts
+        var fields = fields
+        for name in Self.partialFieldNames { fields.remove(name) }
+        return RequestFacts(method: method, fields: fields, salt: salt)
     }
 
     static let partialFieldNames = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"]

@@ -54,8 +54,9 @@ extension VaryKey {
 
     /// Whether a request with these fields may be answered by the response this key was made for.
     func matches(_ request: HeaderFields) -> Bool {
-        var digests = FieldDigests(of: request)
-        return matches(&digests)
+        if matchesNothing { return false }
+        for field in fields where field.value != Self.digest(of: field.name, in: request, field.salt) { return false }
+        return true
     }
 
     /// The same, for one of several responses that are compared with one request.
@@ -64,6 +65,10 @@ extension VaryKey {
         for field in fields where field.value != request.digest(of: field.name, field.salt) { return false }
         return true
     }
+
+    /// Whether the value of this field makes a difference.
+    /// - Parameter name: in lower case.
+    func names(_ name: String) -> Bool { fields.contains { $0.name == name } }
 
     /// The fields in which a request differs from the one that was answered.
     func differences(from request: HeaderFields) -> [String] {

@@ -27,7 +27,7 @@ package struct Explainer {
     private let key: KeyDecision
     private let variants: [StoredVariant]
     let candidates: [Candidate]
-    let options: CachingOptions
+    private(set) var options: CachingOptions
     let now: Date
     var received: Received?
     private var lines: [Topic: [String]] = [:]
@@ -55,8 +55,11 @@ package struct Explainer {
         self.variants = variants.filter { $0.candidate != nil }
         candidates = variants.compactMap(\.candidate)
         facts = RequestFacts(request)
-        self.options = options.caching(facts.method, hasKey: key.key != nil)
-        self.received?.options = received?.options.caching(facts.method, hasKey: key.key != nil) ?? options
+        self.options = options
+        if key.key != nil {
+            self.options.allow(facts.method)
+            self.received?.options.allow(facts.method)
+        }
     }
 
     var policy: ReusePolicy { request.policy }

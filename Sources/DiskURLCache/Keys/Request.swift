@@ -71,6 +71,7 @@ extension DiskURLCache {
         package var timeout: TimeInterval { contents.values.timeout }
         /// How the response is kept, with precedence over all rules; nil if only rules and the configuration decide.
         package var options: Options? { contents.values.options }
+        var hasOptions: Bool { if case .some = contents.values.options { true } else { false } }
         var policy: ReusePolicy { contents.values.policy }
 
         /// Nil if the text is not a URL.
@@ -85,6 +86,9 @@ extension DiskURLCache {
                     hasBodyStream: hasBodyStream, timeout: timeout, options: options, policy: .useProtocol))
         }
 
+        /// Whether this is a copy of the other request, and neither was changed since.
+        func isIdentical(to other: Request) -> Bool { contents === other.contents }
+
         /// For a redirect that changes the method to GET.
         mutating func dropBody() {
             change(.body) { values in
@@ -93,11 +97,14 @@ extension DiskURLCache {
             }
         }
 
-        package init(_ request: URLRequest) {
+        package init(_ request: URLRequest) { self.init(request, url: request.url) }
+
+        /// - Parameter url: of the request, which the caller has read.
+        init(_ request: URLRequest, url: URL?) {
             let method = request.httpMethod ?? "GET"
             contents = Contents(
                 Values(
-                    method: method == "GET" ? method : method.uppercased(), url: request.url?.absoluteString ?? "",
+                    method: method == "GET" ? method : method.uppercased(), url: url?.absoluteString ?? "",
                     headerFields: HeaderFields(request), body: request.httpBody,
                     hasBodyStream: request.httpBodyStream != nil, timeout: request.timeoutInterval,
                     options: request.mayCarryOptions ? request.cacheOptions : nil,
@@ -166,7 +173,7 @@ extension HeaderFields {
 }
 
 extension RequestFacts {
-    init(_ request: DiskURLCache.Request, salt: CredentialSalt? = nil) {
+    convenience init(_ request: DiskURLCache.Request, salt: CredentialSalt? = nil) {
         self.init(method: request.method, fields: request.headerFields, salt: salt)
     }
 }

@@ -16,12 +16,26 @@ extension DiskURLCache {
         private let load: LoadReport
         private let cacheName: String?
 
-        init(data: Data, response: HTTPURLResponse, load: LoadReport, cacheName: String?) {
+        /// - Throws: if the configuration wants the digests compared, and one contradicts the body.
+        init(_ head: DeliveredHead, _ data: Data, _ load: LoadReport, isDecoded: Bool, in cache: CacheCore) throws {
+            guard let response = head.response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            if var digests = BodyDigests(of: head, to: load.request, isDecoded: isDecoded, comparedBy: cache) {
+                digests.update(data)
+                if let field = digests.contradiction { throw Reason.wrongDigest(in: field) }
+            }
             self.data = data
             self.response = response
             self.load = load
-            self.cacheName = cacheName
+            cacheName = cache.cacheStatusName
         }
+    }
+}
+
+extension BodyDigests {
+    /// Those that are compared with the body that a caller gets, by the configuration.
+    init?(of head: DeliveredHead, to request: DiskURLCache.Request, isDecoded: Bool, comparedBy cache: CacheCore) {
+        guard cache.wrongDigest == .failed else { return nil }
+        self.init(head.fields, status: head.status, method: request.method, isDecoded: isDecoded)
     }
 }
 

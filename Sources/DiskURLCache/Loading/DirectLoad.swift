@@ -10,13 +10,23 @@ final class DirectLoad: LoadClient {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    fileprivate let state = Mutex(State())
+    fileprivate let state: Mutex<State>
     let acceptsPieces: Bool
     private let redirect: CacheRedirect?
 
     fileprivate init(acceptsPieces: Bool, redirect: CacheRedirect?) {
         self.acceptsPieces = acceptsPieces
         self.redirect = redirect
+        state = Mutex(State())
+    }
+
+    /// A load that has ended.
+    fileprivate init(_ head: DeliveredHead, _ body: Data, _ report: LoadReport) {
+        acceptsPieces = false
+        redirect = nil
+        var pieces = CallQueue()
+        if !body.isEmpty { pieces.append(.load(body)) }
+        state = Mutex(State(head: head, pieces: pieces, end: .success(()), report: report))
     }
 
     /// Looks for a part of the state once. If it is missing, waits until the state has changed, and returns nil: the
@@ -103,27 +113,53 @@ package typealias CacheRedirect =
 
 /// Reads a load at its own pace. The load continues as long as there is a reader, and is cancelled with it.
 package final class LoadReader: Sendable {
+    private enum Course {
+        /// Memory had the answer.
+        case ended(LoadReport)
+        case driven(LoadDriver)
+    }
+
     private let load: DirectLoad
-    let driver: LoadDriver
+    private let cache: CacheCore
+    private let transport: any LoadTransport
+    private let course: Course
     private let timeout: TimeInterval?
     /// Those of the pieces that were read; nil if the configuration wants none to be compared, or the head states none.
     private let digests: Mutex<BodyDigests?>?
 
-    /// Begins the load.
+    /// Begins a load.
     /// - Parameters:
     ///   - acceptsPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a
     ///     stored response can replace an answer that fails on its way.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
-    init(
+    convenience init(
         _ request: ResolvedRequest, from cache: CacheCore, over transport: any LoadTransport,
         acceptsPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
-        load = DirectLoad(acceptsPieces: acceptsPieces, redirect: redirect)
+        let beginning = LoadBeginning(request, in: cache, streams: acceptsPieces)
+        self.init(beginning, over: transport, timeout: timeout, redirect: redirect)
+    }
+
+    /// Goes on with a load.
+    init(
+        _ beginning: LoadBeginning, over transport: any LoadTransport, timeout: TimeInterval? = nil,
+        redirect: CacheRedirect? = nil
+    ) {
+        var beginning = beginning
+        cache = beginning.cache
+        self.transport = transport
         self.timeout = timeout
         digests = cache.wrongDigest == .failed ? Mutex(nil) : nil
-        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
-        driver.start(at: .files)
+        if let (head, body, report) = beginning.end() {
+            load = DirectLoad(head, body, report)
+            course = .ended(report)
+        } else {
+            load = DirectLoad(acceptsPieces: beginning.machine.streams, redirect: redirect)
+            let driver = LoadDriver(beginning, transport: transport, client: load)
+            course = .driven(driver)
+            driver.start(with: beginning.step)
+        }
     }
 
     deinit {
@@ -133,12 +169,12 @@ package final class LoadReader: Sendable {
     package func cancel(_ error: any Error = CancellationError()) {
         guard load.state.withLock({ $0.end == nil }) else { return }
         load.fail(error)
-        driver.cancel()
+        driver?.cancel()
     }
 
     /// No head arrived in time. A stored response may replace the answer (RFC 5861 §4), as with a transport that fails.
     private func timeOut() {
-        guard load.state.withLock({ $0.head == nil && $0.end == nil }) else { return }
+        guard let driver, load.state.withLock({ $0.head == nil && $0.end == nil }) else { return }
         // After its head, a body may take its time.
         guard !driver.isCompleting, !driver.giveUpNetwork() else { return }
         cancel(URLError(.timedOut))
@@ -152,7 +188,10 @@ package final class LoadReader: Sendable {
             return nil
         }
         guard head.isHTTP else { throw URLError(.badServerResponse) }
-        digests?.withLock { $0 = statedDigests(head) }
+        digests?.withLock {
+            $0 = BodyDigests(
+                of: head, to: loadReport.request, isDecoded: transport.decodesBodies, comparedBy: cache)
+        }
         return head
     }
 
@@ -217,12 +256,12 @@ package final class LoadReader: Sendable {
 
     private func endReading(_ error: any Error) {
         load.failReading(error)
-        driver.cancel()
+        driver?.cancel()
     }
 
     /// The length of the body as the store or the head of the answer gives it; nil if neither does.
     func expectedLength(_ head: DeliveredHead) -> Int? {
-        let report = driver.report
+        let report = loadReport
         switch report.outcome {
         case .hit, .revalidated: return report.bytes
         case .miss, .bypass, .notAllowed, .failed:
@@ -239,30 +278,22 @@ package final class LoadReader: Sendable {
             let body: Data = if case .load(let data)? = state.pieces.next() { data } else { Data() }
             return (state.head, body, state.report)
         }
-        guard let response = head?.response as? HTTPURLResponse, let report else { throw URLError(.badServerResponse) }
-        if let field = wrongDigest(head, data) { throw DiskURLCache.Reason.wrongDigest(in: field) }
-        return DiskURLCache.Answer(
-            data: data, response: response, load: report, cacheName: driver.cache.cacheStatusName)
+        guard let head, let report else { throw URLError(.badServerResponse) }
+        return try DiskURLCache.Answer(head, data, report, isDecoded: transport.decodesBodies, in: cache)
     }
 
-    /// Which digest of the head contradicts the body, if the load is to fail for it.
-    private func wrongDigest(_ head: DeliveredHead?, _ data: Data) -> String? {
-        guard let head, var digests = statedDigests(head) else { return nil }
-        digests.update(data)
-        return digests.contradiction
+    package var report: DiskURLCache.Report { loadReport.publicReport(cacheName: cache.cacheStatusName) }
+
+    /// The load so far.
+    private var loadReport: LoadReport {
+        switch course {
+        case .ended(let report): report
+        case .driven(let driver): load.state.withLock { $0.report } ?? driver.report
+        }
     }
 
-    /// The digests that are compared with the body that the caller gets, by the configuration.
-    private func statedDigests(_ head: DeliveredHead) -> BodyDigests? {
-        guard driver.cache.wrongDigest == .failed else { return nil }
-        return BodyDigests(
-            head.fields, status: head.status, method: driver.report.request.method,
-            isDecoded: driver.transport.decodesBodies)
-    }
-
-    package var report: DiskURLCache.Report {
-        (load.state.withLock { $0.report } ?? driver.report).publicReport(cacheName: driver.cache.cacheStatusName)
-    }
+    /// Nil if memory had the answer.
+    var driver: LoadDriver? { if case .driven(let driver) = course { driver } else { nil } }
 
     /// - Parameter part: picks the wanted part of the state; nil while it is missing.
     private func receive<Part: Sendable>(

@@ -209,7 +209,7 @@ extension LoadDriver {
 
     /// The beginning of a refresh; nil if one of this key is in progress.
     func refresh(_ revalidation: Revalidation) -> (@Sendable () -> Void)? {
-        let (hop, variants) = state.withLock { ($0.hop, $0.machine.found.map(\.variant)) }
+        let (hop, variants) = state.withLock { ($0.hop, $0.machine.stored.variants) }
         guard let key = hop.key, cache.loads.beginRefresh(key) else { return nil }
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
@@ -217,7 +217,10 @@ extension LoadDriver {
         let refreshed = cache.resolve(request, variant: transport.keyVariant).answered(under: hop.equivalent)
         let driver = LoadDriver(cache: cache, request: refreshed, transport: transport, client: nil, refreshKey: key)
         driver.limitRefresh(to: 1)
-        return { driver.handle(variants, at: .files) { .refreshing($0, revalidation, $1, now: $2) } }
+        return { [cache] in
+            let stored = StoredResponses(variants, for: refreshed, in: cache)
+            driver.handle(.refreshing(stored, revalidation, now: cache.now), at: .files)
+        }
     }
 
     /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its

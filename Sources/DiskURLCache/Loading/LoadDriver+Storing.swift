@@ -191,7 +191,7 @@ extension LoadMachine.Action {
         switch self {
         case .store, .change, .readBody, .forget, .deliverGathered, .confirmStorage: true
         case .lookUp, .fetch, .cancelFetch, .release, .distrustValidators, .beginBody, .keep, .deliverNetworkHead,
-            .deliverStoredHead, .deliverReusedHead, .deliverBody, .finish, .fail, .invalidate, .redirect,
+            .deliverStoredHead, .answer, .deliverBody, .finish, .fail, .invalidate, .redirect,
             .refreshInBackground:
             false
         }

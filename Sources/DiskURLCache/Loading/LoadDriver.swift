@@ -45,19 +45,31 @@ final class LoadDriver: FetchReceiver, Sendable {
     private let refreshKey: RequestKey?
     private let span: Trace.Span = Trace.begin("load")
 
-    init(
-        cache: CacheCore, request: ResolvedRequest, transport: any LoadTransport, client: (any LoadClient)?,
-        refreshKey: RequestKey? = nil
+    private init(
+        _ machine: LoadMachine, _ cache: CacheCore, _ transport: any LoadTransport, _ client: (any LoadClient)?,
+        refreshKey: RequestKey?
     ) {
         self.cache = cache
         self.transport = transport
         self.client = client
         self.refreshKey = refreshKey
-        state = Mutex(
-            State(
-                machine: LoadMachine(
-                    request, streams: client?.acceptsPieces == true,
-                    confirmsStorage: cache.editsResponses || client?.confirmsStorage == true, at: cache.now)))
+        state = Mutex(State(machine: machine))
+    }
+
+    /// Begins with `start`.
+    convenience init(
+        cache: CacheCore, request: ResolvedRequest, transport: any LoadTransport, client: (any LoadClient)?,
+        refreshKey: RequestKey? = nil
+    ) {
+        let machine = LoadMachine(
+            request, streams: client?.acceptsPieces == true,
+            confirmsStorage: cache.editsResponses || client?.confirmsStorage == true, at: cache.now)
+        self.init(machine, cache, transport, client, refreshKey: refreshKey)
+    }
+
+    /// Goes on with a load that has begun: with `start(with:)`.
+    convenience init(_ beginning: LoadBeginning, transport: any LoadTransport, client: any LoadClient) {
+        self.init(beginning.machine, beginning.cache, transport, client, refreshKey: nil)
     }
 
     /// The load so far.
@@ -81,14 +93,13 @@ final class LoadDriver: FetchReceiver, Sendable {
     var isCompleting: Bool { state.withLock { $0.machine.isCompleting } }
 
     /// Called for a client that waited too long for a head: the network counts as failed. False if this does not end
-    /// the load, and no stored response is on its way either.
+    /// the load, and the store is not asked either.
     func giveUpNetwork() -> Bool {
         stopWaiting()
         let now = cache.now
         let (fetch, actions) = state.withLock { state -> (FetchToken?, [LoadMachine.Action]) in
             defer { state.fetch = nil }
-            guard state.machine.isFetching else { return (state.fetch, []) }
-            return (state.fetch, state.machine.handle(.ended(state.machine.loadError(.timedOut), now: now)))
+            return (state.fetch, state.machine.giveUpNetwork(now: now))
         }
         fetch?.cancel()
         finishLeading()
@@ -153,13 +164,16 @@ final class LoadDriver: FetchReceiver, Sendable {
                 let request = state.withLock { $0.hop.request }
                 calls.append(
                     .receive(withCacheStatus(DeliveredHead(to: request, status: head.status, fields: head.fields))))
-            case .deliverReusedHead(let reuse, let variant):
-                if let head = reusedHead(reuse, variant) { calls.append(.receive(head)) }
-            case .deliverBody(let body): calls.append(delivery(body))
+            case .answer(let answer):
+                let (hop, report) = state.withLock { ($0.hop, $0.machine.report) }
+                calls.append(.receive(answer.head(to: hop.request, report, in: cache)))
+                if answer.body.count > 0 { calls.append(Self.delivery(answer.body)) }
+                calls.append(.finish(end()))
+            case .deliverBody(let body): calls.append(Self.delivery(body))
             case .deliverGathered:
                 let body = state.withLock { $0.body }
                 if let data = body?.gathered {
-                    calls.append(delivery(.memory(data)))
+                    calls.append(.load(data))
                 } else if body != nil {
                     calls.append(.fail(URLError(.resourceUnavailable), nil))
                 }
@@ -190,7 +204,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// The queue for an action that reads or writes files; nil if it may do so at this place, which is not `files`.
     private func queue(for action: LoadMachine.Action, at place: Place) -> DispatchQueue? {
         switch action {
-        case .finish, .fail: return addsTags ? CacheCore.lookupQueue : nil
+        case .answer, .finish, .fail: return addsTags ? CacheCore.lookupQueue : nil
         default: break
         }
         guard place == .network, action.usesFiles else { return nil }
@@ -209,9 +223,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         return cache.lacksTags(used, of: hop)
     }
 
-    private func delivery(_ body: Body) -> LoadCall {
-        state.withLock { $0.machine.report.bytes += body.count }
-        return switch body {
+    private static func delivery(_ body: Body) -> LoadCall {
+        switch body {
         case .memory(let data): .load(data)
         case .file(let body): .read(body)
         }
@@ -224,43 +237,26 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     /// Begins the load, or its next hop.
     func start(at place: Place = .client) {
-        let hop = state.withLock { $0.hop }
-        guard let key = hop.key else { return found([], at: place) }
-        if hop.mayRest {
-            if let held = cache.restingAnswer(to: hop) { return found([held], at: place) }
-            let failure = cache.restingFailure(of: hop)
-            state.withLock { $0.machine.recentFailure = failure }
+        switch StoredResponses.find(for: state.withLock { $0.hop }, in: cache) {
+        case .memory(let stored): handle(.found(stored, now: cache.now), at: place)
+        case .disk(let read): lookUp(read)
         }
-        let lookup = cache.store.lookup(key)
-        // Otherwise the request has to be sent from another queue, so the rest is done there at once.
-        if let known = lookup.known, place != .client || !known.isEmpty || transport.sendsOnClientQueue,
-            !known.isEmpty || !cache.store.mayHaveEquivalent(of: key)
-        {
-            return found(known, at: place)
+    }
+
+    /// Goes on after the first step of the load.
+    func start(with step: LoadBeginning.Step) {
+        switch step {
+        case .answer(let answer, _): perform([.answer(answer)], at: .files)
+        case .perform(let actions): perform(actions[...], at: .files)
+        case .lookUp(let read): lookUp(read)
         }
+    }
+
+    private func lookUp(_ read: @escaping @Sendable () -> StoredResponses) {
         CacheCore.lookupQueue.async { [self] in
-            var variants = lookup.variants()
-            if variants.isEmpty, let equivalent = cache.store.equivalent(of: key) {
-                state.withLock { $0.machine.use(equivalent.key) }
-                variants = equivalent.variants
-            }
-            found(variants, at: .files)
+            let stored = read()
+            handle(.found(stored, now: cache.now), at: .files)
         }
-    }
-
-    private func found(_ variants: [StoredVariant], at place: Place) {
-        handle(variants, at: place) { .found($0, $1, now: $2) }
-    }
-
-    /// Gives the stored responses to the machine.
-    func handle(
-        _ variants: [StoredVariant], at place: Place,
-        _ event: ([FoundResponse], CachingOptions, Date) -> LoadMachine.Event
-    ) {
-        // Not under the lock: the facts of an entry have a lock of their own.
-        let found = variants.compactMap { FoundResponse($0) }
-        let event = event(found, options(for: found.first?.candidate.response.fields), cache.now)
-        handle(event, at: place)
     }
 
     private func read(_ variant: StoredVariant, at place: Place) {
@@ -300,20 +296,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
-        guard client != nil else { return report }
-        if let used { cache.addTags(to: used, of: hop) }
-        var tags = hop.tags(for: used?.metadata.http?.fields ?? head?.fields)
-        if let used, !used.metadata.tags.isEmpty { tags.formUnion(used.metadata.tags.filter(CacheCore.isTagOfApp)) }
-        report.publish(host: hop.host, tags: tags, in: cache)
+        if client != nil { report.publish(of: hop, using: used, fields: head?.fields, in: cache) }
         return report
-    }
-
-    /// Nil for a response that is not HTTP, which no load uses.
-    private func reusedHead(_ reuse: Reuse, _ variant: StoredVariant) -> DeliveredHead? {
-        let name = cache.cacheStatusName
-        let (hop, status) = state.withLock { ($0.hop, $0.machine.report.deliveredStatus(name: name)) }
-        return variant.metadata.http?.deliveredHead(
-            reuse.presentation, age: reuse.freshness.age, to: hop.request, cacheStatus: status, madeBy: variant.entry)
     }
 
     private func withCacheStatus(_ head: DeliveredHead) -> DeliveredHead {
@@ -322,7 +306,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             return head
         }
         var fields = head.fields
-        status.append(to: &fields)
+        CacheStatus.append(status, to: &fields)
         return DeliveredHead(head, fields: fields)
     }
 }

@@ -4,25 +4,31 @@ import Foundation
 // client.
 
 extension LoadMachine {
-    mutating func decide(now: Date) -> [Action] {
+    /// The first step of a hop: what `.found` does, without an event.
+    mutating func decide(by stored: StoredResponses, now: Date) -> [Action] {
+        self.stored = stored
+        if let equivalent = stored.equivalent { hop = hop.answered(under: equivalent) }
+        return decide(now: now)
+    }
+
+    private mutating func decide(now: Date) -> [Action] {
         guard hop.key != nil else {
             // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the
             // answer is not stored.
             return fetch(.methodNotCached, now: now)
         }
         var decision = decider(now: now).decision()
-        if case .useStored(let reuse) = decision, isCycle(reuse) {
+        if !followedKeys.isEmpty, case .useStored(let reuse) = decision, isCycle(reuse) {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
             decision = decider(now: now, policy: .revalidate).decision()
         }
         if let reuse = confirmedMeanwhile(decision) { decision = .useStored(reuse) }
         switch decision {
-        case .revalidate where recentFailure != nil, .fetch where recentFailure != nil: return repeatFailure(now: now)
+        case .revalidate where stored.failure != nil, .fetch where stored.failure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
-            let response = found[reuse.index]
-            if let body = response.candidate.body { return answer(reuse, body: .memory(body), now: now) }
+            if let body = stored.candidates[reuse.index].body { return answer(reuse, body: .memory(body), now: now) }
             state = .reading(reuse)
-            return [.readBody(response.variant)]
+            return [.readBody(stored.variants[reuse.index])]
         case .revalidate(let revalidation):
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case .fetch(let reason, let fields):
@@ -34,11 +40,11 @@ extension LoadMachine {
 
     /// The last request failed, and the URL is not to be asked again yet. Answers as if the request had failed again.
     private mutating func repeatFailure(now: Date) -> [Action] {
-        guard let failure = recentFailure else { return [] }
-        recentFailure = nil
+        guard let failure = stored.failure else { return [] }
+        stored = stored.withoutFailure
         if let reuse = decider(now: now).errorFallback().reuse, !isCycle(reuse) {
             state = .reading(reuse)
-            return [.readBody(found[reuse.index].variant)]
+            return [.readBody(stored.variants[reuse.index])]
         }
         return fail(failure, because: .notAllowed(.minimumInterval))
     }
@@ -47,7 +53,7 @@ extension LoadMachine {
     /// the origin has confirmed or sent it after this load began, so one question is enough for both.
     private func confirmedMeanwhile(_ decision: CacheDecision) -> Reuse? {
         guard waited != nil, case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
-            let index = revalidation.index, candidates[index].response.responseTime >= report.startedAt
+            let index = revalidation.index, stored.candidates[index].response.responseTime >= report.startedAt
         else { return nil }
         return decider(now: report.startedAt).reuse(of: index)
     }
@@ -56,13 +62,14 @@ extension LoadMachine {
     /// - Parameter policy: nil for the client's.
     func decider(now: Date, policy: ReusePolicy? = nil) -> RequestDecider {
         RequestDecider(
-            request: facts, candidates: candidates, policy: policy ?? self.policy, options: storedOptions, now: now)
+            request: facts, candidates: stored.candidates, policy: policy ?? self.policy, options: stored.options,
+            now: now)
     }
 
     /// Whether a stored response is a redirect that this load has followed before, and the origin may be asked.
     func isCycle(_ reuse: Reuse) -> Bool {
-        guard !followedKeys.isEmpty, let key = hop.key, followedKeys.contains(key), mayUseNetwork else { return false }
-        return (300...399).contains(candidates[reuse.index].response.status)
+        guard let key = hop.key, followedKeys.contains(key), mayUseNetwork else { return false }
+        return (300...399).contains(stored.candidates[reuse.index].response.status)
     }
 
     private var mayUseNetwork: Bool { decider(now: .distantPast).mayUseNetwork }
@@ -70,7 +77,7 @@ extension LoadMachine {
     /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network
     /// have their errors. The driver adds the reason to the 504.
     private mutating func refuse(_ reason: DiskURLCache.Reason) -> [Action] {
-        let isOffline = storedOptions.isOffline
+        let isOffline = stored.options.isOffline
         if isOffline || policy == .dontLoad {
             let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable
             return fail(loadError(code, because: reason), because: .notAllowed(reason))
@@ -82,32 +89,29 @@ extension LoadMachine {
 
     /// Answers from the store.
     mutating func answer(_ reuse: Reuse, body: Body?, now: Date) -> [Action] {
-        guard let body, found[reuse.index].candidate.canServe(reuse.presentation, of: body.count) else {
+        guard let body, stored.candidates[reuse.index].canServe(reuse.presentation, of: body.count) else {
             // Removed, damaged or of another length than the decision assumed: as if it were not stored.
-            found = []
+            stored = stored.removed
             return decide(now: now)
         }
-        let variant = found[reuse.index].variant
-        let stored = found[reuse.index].candidate.response
+        let variant = stored.variants[reuse.index]
+        let response = stored.candidates[reuse.index].response
         used = variant
         report.note(
-            .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: stored),
+            .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: response),
             freshness: reuse.freshness, waited: waited)
-        var actions: [Action] = []
-        // The greatest number of actions: growing the list would cost more than all decisions here.
-        actions.reserveCapacity(4)
-        if let revalidation = reuse.backgroundRevalidation { actions.append(.refreshInBackground(revalidation)) }
+        let refresh: [Action] = reuse.backgroundRevalidation.map { [.refreshInBackground($0)] } ?? []
         let part = body.part(reuse.presentation)
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
-        if reuse.presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
-            let head = reuse.presentation.head(of: stored, age: reuse.freshness.age)
-            return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
+        if reuse.presentation.keepsStatus, let next = redirect(status: response.status, fields: response.fields) {
+            let head = reuse.presentation.head(of: response, age: reuse.freshness.age)
+            return refresh + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
-        actions.append(.deliverReusedHead(reuse, variant))
-        if part.count > 0 { actions.append(.deliverBody(part)) }
-        actions.append(.finish)
-        return actions
+        report.bytes += part.count
+        let answer = Action.answer(
+            StoredAnswer(of: variant, response, reuse.presentation, age: reuse.freshness.age, body: part))
+        return refresh.isEmpty ? [answer] : refresh + [answer]
     }
 
     /// Whether a stored body may stay in its file while it is delivered: the client takes pieces, and the body is used
@@ -116,10 +120,10 @@ extension LoadMachine {
         guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
-        case .reading(let reuse): return !(300...399).contains(found[reuse.index].candidate.response.status)
+        case .reading(let reuse): return !(300...399).contains(stored.candidates[reuse.index].response.status)
         case .readingForAnswer(let answer, let index):
             guard case .freshen = answer.decision else { return false }
-            return !(300...399).contains(found[index].candidate.response.status)
+            return !(300...399).contains(stored.candidates[index].response.status)
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }
@@ -154,8 +158,10 @@ extension LoadMachine {
         var actions: [Action] = [answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head)]
         if let body = answer.stored {
             if body.count > 0 { actions.append(.deliverBody(body)) }
+            report.bytes += body.count
         } else if arrivedBytes > 0 {
             actions.append(.deliverGathered)
+            report.bytes += arrivedBytes
         }
         return actions + [.finish]
     }

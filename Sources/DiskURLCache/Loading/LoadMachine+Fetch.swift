@@ -9,10 +9,18 @@ extension LoadMachine {
     ) -> [Action] {
         arrivedBytes = 0
         used = nil
-        let isCollapsible = isCollapsible
-        state = .fetching(
-            Fetch(reason: reason, revalidation: revalidation, requestTime: now, isCollapsible: isCollapsible))
-        return [.fetch(fields, collapsible: isCollapsible)]
+        let fetch = Fetch(reason: reason, revalidation: revalidation, requestTime: now, isCollapsible: isCollapsible)
+        if let timeout { return failed(fetch, error: timeout, now: now) }
+        state = .fetching(fetch)
+        return [.fetch(fields, collapsible: fetch.isCollapsible)]
+    }
+
+    /// The time for a head is over: the network counts as failed, now and for the rest of the load.
+    mutating func giveUpNetwork(now: Date) -> [Action] {
+        let error = loadError(.timedOut)
+        timeout = error
+        guard case .fetching(let fetch) = state else { return [] }
+        return end(fetch, error: error, now: now)
     }
 
     /// Whether this load may wait for another load of the same, and another load for this one. The answer must be able
@@ -34,10 +42,10 @@ extension LoadMachine {
     ) -> [Action] {
         let decision = ResponseDecision.decide(
             Exchange(
-                request: facts, url: hop.request.url, revalidation: fetch.revalidation, candidates: candidates,
+                request: facts, url: hop.request.url, revalidation: fetch.revalidation, candidates: stored.candidates,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
-            options: adjusted(options))
+            options: options)
         // Before all that is stored: the answer itself was asked for before the removal.
         let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
         switch decision {
@@ -49,7 +57,7 @@ extension LoadMachine {
         case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
-            return invalidation + [.cancelFetch, .readBody(found[reuse.index].variant)]
+            return invalidation + [.cancelFetch, .readBody(stored.variants[reuse.index])]
         case .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
             // The stored response is better than an error, whatever lifetime the error has.
             return invalidation + [.cancelFetch] + endRefresh()
@@ -130,7 +138,7 @@ extension LoadMachine {
             return fetchWhole(now: now)
         case .freshen(let index, _, _, _), .combine(let index, _, _, _):
             state = .readingForAnswer(answer, index: index)
-            return [.readBody(found[index].variant)]
+            return [.readBody(stored.variants[index])]
         case .useStaleOnError, .repeatRequest:
             assertionFailure("Both leave this state as soon as the head is there.")
             return failed(fetch, error: loadError(.unknown), now: now)
@@ -168,16 +176,16 @@ extension LoadMachine {
             return proceed(answer)
         }
         let storing = Storing(
-            response: response, replacing: replaced.map { found[$0].variant }, basis: refreshed, edited: edited)
+            response: response, replacing: replaced.map { stored.variants[$0] }, basis: refreshed, edited: edited)
         return [.store(storing)] + proceed(answer)
     }
 
     /// The change, with the stored response that it concerns.
     private func action(_ change: StoreChange) -> Action {
         switch change {
-        case .update(let index, let response): .change(.update(found[index].variant, response))
-        case .addVariant(let index, let response): .change(.addVariant(bodyOf: found[index].variant, response))
-        case .remove(let index): .change(.remove(found[index].variant))
+        case .update(let index, let response): .change(.update(stored.variants[index], response))
+        case .addVariant(let index, let response): .change(.addVariant(bodyOf: stored.variants[index], response))
+        case .remove(let index): .change(.remove(stored.variants[index]))
         }
     }
 
@@ -196,9 +204,9 @@ extension LoadMachine {
         case .reuse(let reuse) where isCycle(reuse): return fail(error)
         case .reuse(let reuse):
             state = .reading(reuse)
-            return [.readBody(found[reuse.index].variant)]
+            return [.readBody(stored.variants[reuse.index])]
         case .refused(let reason):
-            let hasStored = candidates.contains { $0.response.status != 206 && $0.response.answers(facts) }
+            let hasStored = stored.candidates.contains { $0.response.status != 206 && $0.response.answers(facts) }
             return fail(hasStored ? Self.explained(error, because: reason) : error)
         }
     }
@@ -210,25 +218,25 @@ extension LoadMachine {
         guard let storedBody else {
             if isRefresh { return endRefresh() }
             // The body was removed while the request was on its way: fetch the whole.
-            found = []
+            stored = stored.removed
             return fetch(.notInCache, now: now)
         }
         var actions: [Action] = []
         var storage: LoadReport.Storage?
-        let stored: StoredResponse
+        let updated: StoredResponse
         let presentation: Presentation
         let whole: Body
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
-            guard found[index].candidate.canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
-            stored = response
+            guard stored.candidates[index].canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
+            updated = response
             presentation = shown
             whole = storedBody
             actions = changes.map(action)
         case .combine(_, let response, let parts, let verdict):
             guard case .memory(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
-            stored = response
+            updated = response
             presentation = .whole
             whole = .memory(joined)
             storage = verdict.refusal.map { .refused($0) }
@@ -236,8 +244,8 @@ extension LoadMachine {
                 actions = [
                     .store(
                         Storing(
-                            response: response, replacing: replaced.map { found[$0].variant },
-                            basis: found[index].variant, edited: EditedResponse(data: joined),
+                            response: response, replacing: replaced.map { stored.variants[$0] },
+                            basis: stored.variants[index], edited: EditedResponse(data: joined),
                             isJoined: true)
                     )
                 ]
@@ -246,17 +254,18 @@ extension LoadMachine {
             assertionFailure("None of these needs a stored body.")
             return fail(loadError(.unknown))
         }
-        let head = presentation.head(of: stored, age: nil)
-        used = found[index].variant
+        let head = presentation.head(of: updated, age: nil)
+        used = stored.variants[index]
         report.note(
-            .revalidated(found[index].variant.layer), status: head.status, age: answer.head.age,
+            .revalidated(stored.variants[index].layer), status: head.status, age: answer.head.age,
             forwardStatus: answer.head.status,
             storage: storage)
         let part = whole.part(presentation)
-        if presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
+        if presentation.keepsStatus, let next = redirect(status: updated.status, fields: updated.fields) {
             return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
+        report.bytes += part.count
         actions.append(.deliverStoredHead(head))
         if part.count > 0 { actions.append(.deliverBody(part)) }
         return actions + [.finish]

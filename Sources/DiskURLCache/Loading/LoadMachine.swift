@@ -15,11 +15,10 @@ import Foundation
 /// before the head, except for what becomes of the answer in the store.
 struct LoadMachine {
     enum Event {
-        /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent
-        /// first, and the options for them. Empty if the hop has no key.
-        case found([FoundResponse], CachingOptions, now: Date)
+        /// The beginning of a load, and the reply to `.lookUp`. None are stored if the hop has no key.
+        case found(StoredResponses, now: Date)
         /// Replaces the first `.found` for a refresh in the background: the same, and the conditional request to send.
-        case refreshing([FoundResponse], Revalidation, CachingOptions, now: Date)
+        case refreshing(StoredResponses, Revalidation, now: Date)
         /// Reply to `.readBody`; nil when the entry is damaged or no longer stored. Then the whole response is fetched,
         /// and an answer that confirmed or completed the entry is dropped.
         /// - Parameters:
@@ -60,8 +59,8 @@ struct LoadMachine {
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead)
-        /// The head of a stored response that is reused without a request: the driver may have made it before.
-        indirect case deliverReusedHead(Reuse, StoredVariant)
+        /// The whole answer is made of a stored response, without a request: its head, its body and its end.
+        case answer(StoredAnswer)
         /// A stored body, or a completed one.
         case deliverBody(Body)
         /// The body that has arrived, whole.
@@ -81,6 +80,37 @@ struct LoadMachine {
         /// Gives the redirect to the driver, which replies with the next hop.
         indirect case redirect(ResponseHead, DiskURLCache.Request)
         indirect case refreshInBackground(Revalidation)
+    }
+
+    /// An answer that is made of a stored response, without a request. A class, so that passing it on costs one
+    /// reference.
+    final class StoredAnswer: Sendable {
+        let variant: StoredVariant
+        /// Its head.
+        let response: StoredResponse
+        let presentation: Presentation
+        /// `current_age` in seconds.
+        let age: Int64
+        /// The part of the stored body that is delivered.
+        let body: Body
+
+        init(
+            of variant: StoredVariant, _ response: StoredResponse, _ presentation: Presentation, age: Int64, body: Body
+        ) {
+            self.variant = variant
+            self.response = response
+            self.presentation = presentation
+            self.age = age
+            self.body = body
+        }
+
+        func head(
+            to request: DiskURLCache.Request, _ report: LoadReport, in cache: CacheCore
+        ) -> DeliveredHead {
+            response.deliveredHead(
+                presentation, age: age, to: request,
+                cacheStatus: report.deliveredStatus(name: cache.cacheStatusName), madeBy: variant.entry)
+        }
     }
 
     /// What becomes of a body that arrives.
@@ -153,17 +183,14 @@ struct LoadMachine {
         var stored: Body?
     }
 
-    private(set) var hop: ResolvedRequest
+    var hop: ResolvedRequest
     /// Pieces are delivered as they arrive: certain only for tasks with a delegate, see `LoadClient`.
     let streams: Bool
     /// A delegate or closure confirms each response before it is stored.
     let confirmsStorage: Bool
     var report: LoadReport
-    /// The stored responses of the hop's key. The decisions' indices are of this list, and leave the machine as the
-    /// response itself.
-    var found: [FoundResponse] = []
-    /// For the stored responses.
-    var storedOptions = CachingOptions()
+    /// The decisions' indices are of these, and leave the machine as the response itself.
+    var stored = StoredResponses.none
     var state = State.lookingUp
     /// Bytes of the body that is arriving.
     var arrivedBytes = 0
@@ -171,8 +198,8 @@ struct LoadMachine {
     /// The keys of the hops before this one. A redirect that is stored under one of them has led back here: it is asked
     /// for at the origin before it is followed again.
     var followedKeys: Set<RequestKey> = []
-    /// The error of the last request, if the app does not want the URL to be asked again yet.
-    var recentFailure: (any Swift.Error)?
+    /// Set once the time for a head is over: no request is sent any more.
+    var timeout: URLError?
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the response that it refreshes. Once that is removed, the refresh stores
@@ -191,7 +218,6 @@ struct LoadMachine {
     }
 
     var facts: RequestFacts { hop.facts }
-    var candidates: [Candidate] { found.map(\.candidate) }
     /// A redirect does not change it.
     var policy: ReusePolicy { report.request.policy }
     var hasEnded: Bool { if case .ended = state { true } else { false } }
@@ -199,10 +225,11 @@ struct LoadMachine {
     /// A request was sent, and its final head has not arrived.
     var awaitsHead: Bool { if case .fetching(let fetch) = state { fetch.answer == nil } else { false } }
 
+    /// A file is read or looked for, whose reply comes without the network.
     var isReading: Bool {
         switch state {
-        case .reading, .readingForAnswer: true
-        case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: false
+        case .lookingUp, .reading, .readingForAnswer: true
+        case .fetching, .confirmingStorage, .redirecting, .ended: false
         }
     }
 
@@ -214,11 +241,6 @@ struct LoadMachine {
         if case .fetching(let fetch) = state, case .combine = fetch.answer?.decision { true } else { false }
     }
 
-    /// A method that has a key is cacheable: only a key policy gives a key to methods other than GET and HEAD.
-    func adjusted(_ options: CachingOptions) -> CachingOptions {
-        options.isCacheable(facts.method) ? options : options.caching(facts.method, hasKey: hop.key != nil)
-    }
-
     mutating func handle(_ event: Event) -> [Action] {
         switch (state, event) {
         // Events on their way may arrive after the end.
@@ -228,18 +250,14 @@ struct LoadMachine {
             state = .ended
             used = nil
             return wasFetching ? [.cancelFetch] : []
-        case (.lookingUp, .found(let found, let options, let now)):
-            self.found = found
-            storedOptions = adjusted(options)
-            return decide(now: now)
-        case (.lookingUp, .refreshing(let found, let revalidation, let options, let now)):
-            self.found = found
-            storedOptions = adjusted(options)
-            refreshed = revalidation.index.map { found[$0].variant }
+        case (.lookingUp, .found(let stored, let now)): return decide(by: stored, now: now)
+        case (.lookingUp, .refreshing(let stored, let revalidation, let now)):
+            self.stored = stored
+            refreshed = revalidation.index.map { stored.variants[$0] }
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case (.reading(let reuse), .body(let body, _, _, let now)): return answer(reuse, body: body, now: now)
         case (.readingForAnswer(let answer, let index), .body(let body, let entry, let gathered, let now)):
-            if let entry { found[index].hold(entry) }
+            if let entry { stored = stored.holding(entry, at: index) }
             return complete(answer, index: index, storedBody: body, gathered: gathered, now: now)
         case (.fetching(let fetch), .waitEnded(let mayWaitAgain)) where fetch.answer == nil:
             if !mayWaitAgain { waited = fetch.reason }
@@ -265,35 +283,14 @@ struct LoadMachine {
         }
     }
 
-    /// Before `.found`, with the stored responses of an equivalent of the hop's URL.
-    mutating func use(_ equivalent: RequestKey) { hop = hop.answered(under: equivalent) }
-
     private mutating func follow(_ next: ResolvedRequest) -> [Action] {
         waited = nil
         hops += 1
         if let key = hop.key { followedKeys.insert(key) }
         hop = next
-        recentFailure = nil
-        found = []
+        stored = .none
         used = nil
         state = .lookingUp
         return [.lookUp]
-    }
-}
-
-/// A stored response of a hop's key, and what the decisions by HTTP see of it.
-struct FoundResponse: Sendable {
-    private(set) var variant: StoredVariant
-    let candidate: Candidate
-
-    /// Nil for a response that is not HTTP: only `cachedResponse(for:)` uses such a response.
-    init?(_ variant: StoredVariant) {
-        guard let candidate = variant.candidate else { return nil }
-        self.variant = variant
-        self.candidate = candidate
-    }
-
-    mutating func hold(_ entry: StoredEntry) {
-        if variant.entry == nil { variant = StoredVariant(entry, from: variant.layer) }
     }
 }

@@ -124,6 +124,19 @@ struct LoadReport: Sendable {
 
     /// Counts a load that has ended, and sends the event to listeners.
     /// - Parameters:
+    ///   - hop: the last request.
+    ///   - used: the stored response of which the answer was made.
+    ///   - fields: of an answer of the network.
+    func publish(
+        of hop: ResolvedRequest, using used: StoredVariant?, fields: HeaderFields? = nil, in cache: CacheCore
+    ) {
+        if let used { cache.addTags(to: used, of: hop) }
+        var tags = hop.tags(for: used?.metadata.http?.fields ?? fields)
+        if let used, !used.metadata.tags.isEmpty { tags.formUnion(used.metadata.tags.filter(CacheCore.isTagOfApp)) }
+        publish(host: hop.host, tags: tags, in: cache)
+    }
+
+    /// - Parameters:
     ///   - host: of the last request.
     ///   - tags: those of the app that the answer has.
     func publish(host: String, tags: Set<String>, in cache: CacheCore) {
@@ -166,9 +179,9 @@ extension LoadReport {
 
     /// The value for a response that is delivered: if the configuration wants one, and in each answer that the cache
     /// made itself.
-    func deliveredStatus(name: String?) -> CacheStatus? {
-        if case .notAllowed = outcome { return cacheStatus(name: name) }
-        return name.map { cacheStatus(name: $0) }
+    func deliveredStatus(name: String?) -> String? {
+        if case .notAllowed = outcome { return cacheStatus(name: name).fieldValue }
+        return name.map { cacheStatus(name: $0).fieldValue }
     }
 
     func publicReport(cacheName: String?) -> DiskURLCache.Report {

@@ -20,6 +20,8 @@ struct AppliedRules: Sendable {
         }
     }
 
+    var areNone: Bool { rules.isEmpty }
+
     /// The options of the request, and of the rules for all that it leaves open.
     /// - Parameter contentType: of the response, once there is one.
     func options(after own: DiskURLCache.Options?, contentType: String? = nil) -> DiskURLCache.Options {

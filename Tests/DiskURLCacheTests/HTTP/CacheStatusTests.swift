@@ -38,7 +38,7 @@ import Testing
 
     @Test func memberIsAddedBehindThoseOnTheWay() {
         var fields: HeaderFields = ["cache-status": "CDN; hit"]
-        CacheStatus(cacheName: "c").append(to: &fields)
+        CacheStatus.append(CacheStatus(cacheName: "c").fieldValue, to: &fields)
         #expect(fields.values(of: "Cache-Status") == ["CDN; hit, c"])
     }
 

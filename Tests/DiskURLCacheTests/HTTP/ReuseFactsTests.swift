@@ -55,10 +55,10 @@ import Testing
             method: "GET", status: 200, fields: ["Cache-Control": "max-age=60"], requestTime: Self.arrival,
             responseTime: Self.arrival, vary: .none)
         let entry = Self.entry(.http(response))
-        #expect(entry.reuseFacts != nil && entry.reuseFacts === entry.reuseFacts)
-        #expect(entry.reuseFacts?.statedLifetime(inSharedCache: false)?.seconds.count == 60)
+        #expect(entry.candidate != nil && entry.candidate === entry.candidate)
+        #expect(entry.candidate?.reuseFacts.statedLifetime(inSharedCache: false)?.seconds.count == 60)
         let other = Self.entry(.other(mimeType: nil, expectedContentLength: -1, textEncodingName: nil))
-        #expect(other.reuseFacts == nil)
+        #expect(other.candidate == nil)
     }
 
     private static func entry(_ response: EntryMetadata.Response) -> StoredEntry {

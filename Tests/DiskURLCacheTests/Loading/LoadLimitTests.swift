@@ -122,6 +122,42 @@ import Testing
         #expect((cache.cachedResponse(for: request) != nil) == (kind == "a trickle"))
     }
 
+    /// The time for a head is over while the disk is asked: a stored response that needs no request is the answer.
+    @Test(arguments: ["fresh", "stale"]) func aSlowDiskIsWaitedForInsteadOfTheNetwork(stored: String) async throws {
+        let gate = Gate()
+        let isHeld = Flag()
+        let files = FaultyFileSystem { call in
+            guard isHeld.value, call.operation == .open, call.isRecord else { return nil }
+            gate.wait()
+            return nil
+        }
+        defer { gate.open() }
+        let cache = DiskURLCache(in: scratch, clock: clock) { $0.fileSystem = files }
+        cache.storeCachedResponse(
+            Responses.cached(Responses.url("/a"), fields: ["Cache-Control": "max-age=60, must-revalidate"]),
+            for: request)
+        cache.flush()
+        cache.removeAllCachedResponses(from: .memory)
+        if stored == "stale" { clock.advance(by: 100) }
+        isHeld.set()
+        let network = Exchanges().network()
+        let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
+        async let head = reader.head()
+        await eventually("the end of the time for a head") {
+            reader.driver?.state.withLock { $0.machine.timeout != nil } == true
+        }
+        gate.open()
+        let error: (any Error)?
+        do {
+            #expect(try await head.status == 200)
+            error = nil
+        } catch let failure {
+            error = failure
+        }
+        #expect((error as? URLError)?.code == (stored == "fresh" ? nil : .timedOut))
+        #expect(network.requests.isEmpty)
+    }
+
     /// Of a whole that would take much memory to put together, no part is asked for.
     @Test func aLargeWholeIsNotMadeOfParts() {
         func candidate(total: Int) -> Candidate {
@@ -156,7 +192,7 @@ import Testing
         let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
         let rest = await exchanges.next(2)
         rest.head(206, fields("4-7"))
-        await eventually("the completion of a part") { reader.driver.isCompleting }
+        await eventually("the completion of a part") { reader.driver?.isCompleting == true }
         // The time for a head begins here.
         async let head = reader.head()
         try await Task.sleep(for: .milliseconds(200))

@@ -82,7 +82,7 @@ import Testing
         _ = load.start()
         #expect(load.found([]) == ["report failed", "storedHead 504", "finish"])
         for name in [nil, "own"] {
-            let status = load.machine.report.deliveredStatus(name: name)?.fieldValue
+            let status = load.machine.report.deliveredStatus(name: name)
             #expect(status == "\(name ?? "DiskURLCache"); detail=not-in-cache")
         }
     }

@@ -55,7 +55,7 @@ struct MachineDriver {
         /// The first six bytes of ten.
         case part
 
-        func response(_ now: Date, body: String? = nil) -> FoundResponse? {
+        func response(_ now: Date, body: String? = nil) -> StoredVariant {
             var status = 200
             var fields: HeaderFields = ["ETag": "\"e\""]
             var made = now
@@ -81,11 +81,10 @@ struct MachineDriver {
                 sequence: 0, url: nil, response: .http(head), storedAt: made, placement: .memoryAndDisk, userInfo: [:],
                 tags: [], isPinned: false)
             guard let body else {
-                return FoundResponse(StoredVariant(metadata, bodyLength: 6, from: .disk) { nil })
+                return StoredVariant(metadata, bodyLength: 6, from: .disk) { nil }
             }
             let entry = StoredEntry(metadata: metadata, body: Data(body.utf8))
-            return FoundResponse(
-                StoredVariant(metadata, bodyLength: 6, from: .memory, entry: entry) { entry })
+            return StoredVariant(metadata, bodyLength: 6, from: .memory, entry: entry) { entry }
         }
     }
 
@@ -108,6 +107,7 @@ struct MachineDriver {
         request.cachePolicy = policy
         self.options = options
         caching.isOffline = options.isOffline
+        if options.hasKey { caching.allow(method) }
         machine = LoadMachine(
             Self.keyed(DiskURLCache.Request(request), options), streams: options.streams,
             confirmsStorage: options.confirmsStorage, at: now)
@@ -131,7 +131,7 @@ struct MachineDriver {
 
     /// The place of a stored response among those that were found.
     private func index(of variant: StoredVariant) -> Int {
-        machine.found.firstIndex { $0.variant === variant } ?? -1
+        machine.stored.variants.firstIndex { $0 === variant } ?? -1
     }
 
     var hasEnded: Bool { machine.hasEnded }
@@ -144,7 +144,7 @@ struct MachineDriver {
     }
     /// - Parameter body: where it is at hand.
     mutating func found(_ stored: [Stored], body: String? = nil) -> MachineActions {
-        send(.found(stored.compactMap { $0.response(now, body: body) }, caching, now: now))
+        send(.found(responses(stored, body: body), now: now))
     }
     mutating func body(_ text: String?) -> MachineActions {
         send(.body(text.map { .memory(Data($0.utf8)) }, gathered: gathered, now: now))
@@ -172,7 +172,11 @@ struct MachineDriver {
     /// A refresh of the first of these, in place of `start`.
     mutating func refresh(_ stored: [Stored]) -> MachineActions {
         let revalidation = Revalidation(index: 0, fields: ["If-None-Match": "\"e\""], reason: .stale)
-        return send(.refreshing(stored.compactMap { $0.response(now) }, revalidation, caching, now: now))
+        return send(.refreshing(responses(stored), revalidation, now: now))
+    }
+
+    private func responses(_ stored: [Stored], body: String? = nil) -> StoredResponses {
+        StoredResponses(stored.map { $0.response(now, body: body) }) { _ in caching }
     }
 
     mutating func send(_ event: LoadMachine.Event) -> MachineActions {
@@ -201,14 +205,24 @@ struct MachineDriver {
             }
             if Self.isReported(action) { texts.append(reportText) }
             texts.append(text(action))
+            if case .answer(let answer) = action {
+                texts += [bodyText(answer.body), "finish"].filter { $0 != "data " }
+            }
         }
         return texts
     }
 
     private static func isReported(_ action: LoadMachine.Action) -> Bool {
         switch action {
-        case .deliverNetworkHead, .deliverStoredHead, .deliverReusedHead, .fail: true
+        case .deliverNetworkHead, .deliverStoredHead, .answer, .fail: true
         default: false
+        }
+    }
+
+    private func bodyText(_ body: Body) -> String {
+        switch body {
+        case .memory(let data): "data \(String(decoding: data, as: UTF8.self))"
+        case .file(let body): "open \(body.count)"
         }
     }
 
@@ -227,10 +241,9 @@ struct MachineDriver {
         case .distrustValidators: return "distrust"
         case .deliverNetworkHead: return "networkHead"
         case .deliverStoredHead(let head): return "storedHead \(head.status)"
-        case .deliverReusedHead(let reuse, let variant):
-            return "storedHead \(variant.metadata.http.map { reuse.presentation.status(of: $0) } ?? 0)"
-        case .deliverBody(.memory(let data)): return "data \(text(data))"
-        case .deliverBody(.file(let body)): return "open \(body.count)"
+        case .answer(let answer):
+            return "storedHead \(answer.presentation.status(of: answer.response))"
+        case .deliverBody(let body): return bodyText(body)
         case .deliverGathered: return "data \(text(gathered))"
         case .beginBody, .keep: return ""
         case .finish: return "finish"

@@ -93,6 +93,29 @@ import Testing
         #expect(answer.data == Data(body.utf8))
     }
 
+    /// The cookies of a session are asked for only where they make a difference, and there they do.
+    @Test(arguments: ["Vary", "key", "neither"]) func anAnswerForNoCookiesIsNotForAllCookies(by place: String)
+        async throws
+    {
+        let cache = cache { configuration in
+            if place == "key" { configuration.keyPolicy = .standard.includingFields("Cookie") }
+        }
+        var request = Responses.request("/a")
+        request.cachePolicy = .returnCacheDataDontLoad
+        var fields = ["Cache-Control": "max-age=60"]
+        if place == "Vary" { fields["Vary"] = "Cookie" }
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), fields: fields), for: request)
+        _ = cache.cachedResponse(for: request)
+        let configuration = URLSessionConfiguration.ephemeral
+        let session = URLSession(configuration: configuration)
+        #expect(try await cache.data(for: request, session: session).data == Data("body".utf8))
+        let cookie = try #require(
+            HTTPCookie(properties: [.domain: "example.com", .path: "/", .name: "a", .value: "1"]))
+        session.configuration.httpCookieStorage?.setCookie(cookie)
+        let answer = try? await cache.data(for: request, session: session)
+        #expect((answer == nil) == (place != "neither"))
+    }
+
     /// Listeners and statistics hear of it as of a load.
     @Test func isCountedAndTold() async throws {
         let cache = cache()

@@ -224,7 +224,7 @@
             var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
             report.note(.bypass(reason), status: http.statusCode, forwardStatus: http.statusCode)
             var fields = HeaderFields(http)
-            report.deliveredStatus(name: name)?.append(to: &fields)
+            if let status = report.deliveredStatus(name: name) { CacheStatus.append(status, to: &fields) }
             return .http(url: url, status: http.statusCode, fields: fields)
         }
 

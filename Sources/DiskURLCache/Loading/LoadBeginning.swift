@@ -1,0 +1,54 @@
+import Foundation
+
+/// The first step of a load that has no task: what memory knows of the stored responses, and the decision by that. If
+/// memory has the answer, the load ends here. Any other goes on with a driver.
+struct LoadBeginning {
+    enum Step {
+        /// Memory has the whole answer, and nothing else is to be done.
+        case answer(LoadMachine.StoredAnswer, body: Data)
+        /// Memory knows all that is stored: what the machine decided.
+        case perform([LoadMachine.Action])
+        /// The rest of the stored responses is on disk.
+        case lookUp(@Sendable () -> StoredResponses)
+    }
+
+    let cache: CacheCore
+    private(set) var machine: LoadMachine
+    let step: Step
+
+    /// Looks into memory, and decides.
+    /// - Parameter streams: whether the pieces of a body can be read as they arrive.
+    init(_ request: ResolvedRequest, in cache: CacheCore, streams: Bool) {
+        let now = cache.now
+        self.cache = cache
+        machine = LoadMachine(request, streams: streams, confirmsStorage: cache.editsResponses, at: now)
+        switch StoredResponses.find(for: request, in: cache) {
+        case .memory(let stored):
+            let actions = machine.decide(by: stored, now: now)
+            if actions.count == 1, case .answer(let answer) = actions[0], case .memory(let body) = answer.body {
+                step = .answer(answer, body: body)
+            } else {
+                step = .perform(actions)
+            }
+        case .disk(let read): step = .lookUp(read)
+        }
+    }
+
+    /// Whether memory has the answer, and the cookies of the request make no difference to it.
+    var isAnsweredForAllCookies: Bool {
+        guard case .answer = step, cache.ignoresCookies(of: machine.hop.request) else { return false }
+        return !machine.stored.variants.contains { $0.metadata.varyKey.names("cookie") }
+    }
+
+    /// Ends the load, if memory has its answer.
+    mutating func end() -> (head: DeliveredHead, body: Data, report: LoadReport)? {
+        guard case .answer(let answer, let body) = step else { return nil }
+        let span: Trace.Span = Trace.begin("load")
+        let head = answer.head(to: machine.hop.request, machine.report, in: cache)
+        machine.report.end(at: cache.now, error: nil)
+        let report = machine.report
+        Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
+        report.publish(of: machine.hop, using: answer.variant, in: cache)
+        return (head, body, report)
+    }
+}

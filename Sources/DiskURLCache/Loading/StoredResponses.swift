@@ -1,0 +1,88 @@
+import Foundation
+
+/// What is stored for a load's request, and what else the decision by that needs. A class, so that passing it on costs
+/// one reference.
+final class StoredResponses: Sendable {
+    /// The most recent first. Without those that are not HTTP: only `cachedResponse(for:)` uses such a response.
+    let variants: [StoredVariant]
+    /// The same as the decisions by HTTP see them, at the same places.
+    let candidates: [Candidate]
+    /// The options for them.
+    let options: CachingOptions
+    /// The key of an equivalent of the request's URL, if they are stored for that.
+    let equivalent: RequestKey?
+    /// The error of the last request, if the app does not want the URL to be asked again yet.
+    let failure: (any Swift.Error)?
+
+    private init(
+        _ variants: [StoredVariant], _ candidates: [Candidate], options: CachingOptions, equivalent: RequestKey? = nil,
+        failure: (any Swift.Error)? = nil
+    ) {
+        self.variants = variants
+        self.candidates = candidates
+        self.options = options
+        self.equivalent = equivalent
+        self.failure = failure
+    }
+
+    /// - Parameter options: for these responses; their argument are the fields of the most recent one.
+    convenience init(
+        _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
+        options: (HeaderFields?) -> CachingOptions
+    ) {
+        let candidates = found.compactMap(\.candidate)
+        let variants = candidates.count == found.count ? found : found.filter { $0.metadata.http != nil }
+        self.init(
+            variants, candidates, options: options(candidates.first?.response.fields), equivalent: equivalent,
+            failure: failure)
+    }
+
+    static let none = StoredResponses([], [], options: CachingOptions())
+
+    /// Where the stored responses to a request are.
+    enum Place {
+        case memory(StoredResponses)
+        /// Perhaps on disk. The closure reads them, on the caller's thread.
+        case disk(@Sendable () -> StoredResponses)
+    }
+
+    /// Looks for the stored responses to a load's request, as far as no file has to be read.
+    static func find(for hop: ResolvedRequest, in cache: CacheCore) -> Place {
+        guard let key = hop.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
+        if let held = cache.restingAnswer(to: hop) { return .memory(StoredResponses([held], for: hop, in: cache)) }
+        let lookup = cache.store.lookup(key)
+        if let known = lookup.known, !known.isEmpty || !cache.store.mayHaveEquivalent(of: key) {
+            return .memory(StoredResponses(known, for: hop, in: cache))
+        }
+        return .disk {
+            let variants = lookup.variants()
+            guard variants.isEmpty, let equivalent = cache.store.equivalent(of: key) else {
+                return StoredResponses(variants, for: hop, in: cache)
+            }
+            return StoredResponses(equivalent.variants, under: equivalent.key, for: hop, in: cache)
+        }
+    }
+
+    /// - Parameter equivalent: the key, if they are stored for an equivalent of the request's URL.
+    convenience init(
+        _ found: [StoredVariant], under equivalent: RequestKey? = nil, for hop: ResolvedRequest, in cache: CacheCore
+    ) {
+        self.init(found, under: equivalent, failure: cache.restingFailure(of: hop)) {
+            cache.cachingOptions(for: hop, response: $0)
+        }
+    }
+
+    /// As if none were stored.
+    var removed: StoredResponses { StoredResponses([], [], options: options) }
+
+    /// The same without the failure.
+    var withoutFailure: StoredResponses { StoredResponses(variants, candidates, options: options) }
+
+    /// The same with what was read of a variant into memory: it is not read again.
+    func holding(_ entry: StoredEntry, at index: Int) -> StoredResponses {
+        guard variants[index].entry == nil else { return self }
+        var variants = variants
+        variants[index] = StoredVariant(entry, from: variants[index].layer)
+        return StoredResponses(variants, candidates, options: options)
+    }
+}
