@@ -27,6 +27,10 @@ package final class LoadTable: Sendable {
         /// Keys whose server answered a condition by a 304 that fits nothing, with the time until which it is asked
         /// without a condition.
         var distrusted: [RequestKey: Date] = [:]
+        /// How many fetches have ended. Keys share these counts by their hash.
+        var ended = [UInt64](repeating: 0, count: 256)
+
+        func place(of key: RequestKey) -> Int { key.hashValue & (ended.count - 1) }
     }
 
     /// The loads that wait for a fetch: each joins and leaves in constant time. A class, so that the list is never
@@ -55,8 +59,16 @@ package final class LoadTable: Sendable {
     /// The largest number of such keys. Above it all are forgotten; the next answer to a key notes it again.
     static let unsharedLimit = 4_096
 
-    /// - Parameter wake: called on `CacheCore.lookupQueue`.
-    func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Role {
+    /// How many fetches of a key have ended; asked before the key is looked up.
+    func endedFetches(of key: RequestKey) -> UInt64 { state.withLock { $0.ended[$0.place(of: key)] } }
+
+    /// - Parameters:
+    ///   - ended: `endedFetches` before the lookup. If a fetch has ended since, its answer may be stored by now: the
+    ///     load is woken at once, and looks up again.
+    ///   - wake: called on `CacheCore.lookupQueue`.
+    func join(
+        _ identity: FetchIdentity, as load: ObjectIdentifier, ended: UInt64, now: Date, wake: @escaping Wake
+    ) -> Role {
         state.withLock { state in
             if state.fetches[identity]?.add(load, wake) != nil { return .waits }
             if let until = state.unshared[identity.key] {
@@ -64,6 +76,10 @@ package final class LoadTable: Sendable {
                 // A longer time means that the clock was set back.
                 if left > 0, left <= Self.unsharedTime { return .alone }
                 state.unshared[identity.key] = nil
+            }
+            if state.ended[state.place(of: identity.key)] != ended {
+                CacheCore.lookupQueue.async { wake(true) }
+                return .waits
             }
             state.fetches[identity] = Waiters()
             return .leads
@@ -74,7 +90,11 @@ package final class LoadTable: Sendable {
     /// - Parameter wasCancelled: whether the fetch was cancelled. If not, the waiting loads do not wait again, and all
     ///   continue at once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
-        for wake in state.withLock({ $0.fetches.removeValue(forKey: identity) })?.inOrder ?? [] {
+        let waiters = state.withLock { state in
+            state.ended[state.place(of: identity.key)] += 1
+            return state.fetches.removeValue(forKey: identity)
+        }
+        for wake in waiters?.inOrder ?? [] {
             CacheCore.lookupQueue.async { wake(wasCancelled) }
         }
     }

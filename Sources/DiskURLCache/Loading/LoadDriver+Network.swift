@@ -5,8 +5,8 @@ import Foundation
 extension LoadDriver {
     /// - Parameter fields: set in the hop's request.
     func fetch(_ fields: HeaderFields, collapsible: Bool) {
-        let hop = state.withLock { $0.hop }
-        if collapsible, let key = hop.key, case .waits = takeRole(for: hop, key) { return }
+        let (hop, ended) = state.withLock { ($0.hop, $0.machine.stored.endedFetches) }
+        if collapsible, let key = hop.key, case .waits = takeRole(for: hop, key, ended: ended) { return }
         let now = cache.now
         let ticket = hop.key == nil ? nil : cache.store.ticket(at: now)
         let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
@@ -119,7 +119,8 @@ extension LoadDriver {
 
     /// Whether this load sends the request for all equal loads, for itself alone, or waits until a load that sent the
     /// same request has ended, and then looks up again.
-    private func takeRole(for hop: ResolvedRequest, _ key: RequestKey) -> LoadTable.Role {
+    /// - Parameter ended: see `LoadTable.join`.
+    private func takeRole(for hop: ResolvedRequest, _ key: RequestKey, ended: UInt64) -> LoadTable.Role {
         let identity = FetchIdentity(
             key: key, owner: transport.owner, lastRemoval: cache.store.removals.last(concerning: key),
             fields: hop.facts.fields)
@@ -133,7 +134,7 @@ extension LoadDriver {
         }
         if leadsAlready { return .leads }
         let role = cache.loads.join(
-            identity, as: ObjectIdentifier(self), now: cache.now, wake: endWait)
+            identity, as: ObjectIdentifier(self), ended: ended, now: cache.now, wake: endWait)
         let isLate = state.withLock { state in
             switch role {
             case .leads: state.sharing = .leads(identity)

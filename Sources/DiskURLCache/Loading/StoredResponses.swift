@@ -13,31 +13,34 @@ final class StoredResponses: Sendable {
     let equivalent: RequestKey?
     /// The error of the last request, if the app does not want the URL to be asked again yet.
     let failure: (any Swift.Error)?
+    /// How many fetches of the key had ended before the lookup: see `LoadTable.join`.
+    let endedFetches: UInt64
 
     private init(
         _ variants: [StoredVariant], _ candidates: [Candidate], options: CachingOptions, equivalent: RequestKey? = nil,
-        failure: (any Swift.Error)? = nil
+        failure: (any Swift.Error)? = nil, endedFetches: UInt64
     ) {
         self.variants = variants
         self.candidates = candidates
         self.options = options
         self.equivalent = equivalent
         self.failure = failure
+        self.endedFetches = endedFetches
     }
 
     /// - Parameter options: for these responses; their argument are the fields of the most recent one.
     convenience init(
         _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
-        options: (HeaderFields?) -> CachingOptions
+        endedFetches: UInt64 = 0, options: (HeaderFields?) -> CachingOptions
     ) {
         let candidates = found.compactMap(\.candidate)
         let variants = candidates.count == found.count ? found : found.filter { $0.metadata.http != nil }
         self.init(
             variants, candidates, options: options(candidates.first?.response.fields), equivalent: equivalent,
-            failure: failure)
+            failure: failure, endedFetches: endedFetches)
     }
 
-    static let none = StoredResponses([], [], options: CachingOptions())
+    static let none = StoredResponses([], [], options: CachingOptions(), endedFetches: 0)
 
     /// Where the stored responses to a request are.
     enum Place {
@@ -50,39 +53,46 @@ final class StoredResponses: Sendable {
     static func find(for hop: ResolvedRequest, in cache: CacheCore) -> Place {
         guard let key = hop.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
         if let held = cache.restingAnswer(to: hop) { return .memory(StoredResponses([held], for: hop, in: cache)) }
+        let ended = cache.loads.endedFetches(of: key)
         let lookup = cache.store.lookup(key)
         if let known = lookup.known, !known.isEmpty || !cache.store.mayHaveEquivalent(of: key) {
-            return .memory(StoredResponses(known, for: hop, in: cache))
+            return .memory(StoredResponses(known, endedFetches: ended, for: hop, in: cache))
         }
         return .disk {
             let variants = lookup.variants()
             guard variants.isEmpty, let equivalent = cache.store.equivalent(of: key) else {
-                return StoredResponses(variants, for: hop, in: cache)
+                return StoredResponses(variants, endedFetches: ended, for: hop, in: cache)
             }
-            return StoredResponses(equivalent.variants, under: equivalent.key, for: hop, in: cache)
+            return StoredResponses(
+                equivalent.variants, under: equivalent.key, endedFetches: ended, for: hop, in: cache)
         }
     }
 
     /// - Parameter equivalent: the key, if they are stored for an equivalent of the request's URL.
     convenience init(
-        _ found: [StoredVariant], under equivalent: RequestKey? = nil, for hop: ResolvedRequest, in cache: CacheCore
+        _ found: [StoredVariant], under equivalent: RequestKey? = nil, endedFetches: UInt64 = 0,
+        for hop: ResolvedRequest, in cache: CacheCore
     ) {
-        self.init(found, under: equivalent, failure: cache.restingFailure(of: hop)) {
+        self.init(
+            found, under: equivalent, failure: cache.restingFailure(of: hop), endedFetches: endedFetches
+        ) {
             cache.cachingOptions(for: hop, response: $0)
         }
     }
 
     /// As if none were stored.
-    var removed: StoredResponses { StoredResponses([], [], options: options) }
+    var removed: StoredResponses { StoredResponses([], [], options: options, endedFetches: endedFetches) }
 
     /// The same without the failure.
-    var withoutFailure: StoredResponses { StoredResponses(variants, candidates, options: options) }
+    var withoutFailure: StoredResponses {
+        StoredResponses(variants, candidates, options: options, endedFetches: endedFetches)
+    }
 
     /// The same with what was read of a variant into memory: it is not read again.
     func holding(_ entry: StoredEntry, at index: Int) -> StoredResponses {
         guard variants[index].entry == nil else { return self }
         var variants = variants
         variants[index] = StoredVariant(entry, from: variants[index].layer)
-        return StoredResponses(variants, candidates, options: options)
+        return StoredResponses(variants, candidates, options: options, endedFetches: endedFetches)
     }
 }

@@ -94,6 +94,39 @@ import Testing
         withExtendedLifetime(clients) {}
     }
 
+    /// Calls the test when a load that has looked up is about to ask.
+    private struct LateTransport: LoadTransport {
+        let network: MemoryTransport
+        let beforeAsking: @Sendable () -> Void
+
+        var owner: ObjectIdentifier? {
+            beforeAsking()
+            return nil
+        }
+
+        func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+            network.send(request, inPieces: inPieces, token: token, receiver: receiver)
+        }
+    }
+
+    /// Between the lookup of a load and its question to the table another load asks, stores and ends.
+    @Test func aLoadThatLookedTooEarlyLooksAgain() async throws {
+        let cache = DiskURLCache(
+            configuration: DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let network = MemoryTransport { [fields] _, exchange in
+            exchange.head(200, fields)
+            exchange.piece("one")
+            exchange.end()
+        }
+        let isFirst = Mutex(true)
+        let late = LateTransport(network: network) {
+            if isFirst.disarm() { _ = LoadReader(Responses.request("/a"), from: cache, over: network) }
+        }
+        let answer = try await LoadReader(Responses.request("/a"), from: cache, over: late).answer()
+        #expect(answer.data == Data("one".utf8) && !isFirst.withLock { $0 })
+        #expect(network.requests.count == 1)
+    }
+
     private func identity(_ key: RequestKey) -> FetchIdentity {
         FetchIdentity(key: key, owner: nil, lastRemoval: 0, fields: HeaderFields())
     }
@@ -105,7 +138,7 @@ import Testing
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
         let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
         func join(after seconds: TimeInterval) -> LoadTable.Role {
-            table.join(identity(key), as: load, now: now + seconds) { _ in }
+            table.join(identity(key), as: load, ended: table.endedFetches(of: key), now: now + seconds) { _ in }
         }
         #expect(join(after: 0) == .leads)
         table.release(identity(key), now: now)
