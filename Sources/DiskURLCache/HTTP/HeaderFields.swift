@@ -237,6 +237,31 @@ struct NameLengths: Sendable {
     func mayContain(_ name: String) -> Bool { bits & 1 << UInt64(min(name.utf8.count, 63)) != 0 }
 }
 
+/// The names of some header fields, to ask which fields are among them. A few names are compared one by one, which is
+/// quicker than to hash them; a server may name any number.
+struct FieldNames: Sendable {
+    private var few: [String] = []
+    private var more: Set<FieldName> = []
+    private var lengths = NameLengths()
+    private static let fewCount = 16
+
+    init(_ names: [String] = []) {
+        for name in names { insert(name) }
+    }
+
+    var isEmpty: Bool { few.isEmpty }
+
+    mutating func insert(_ name: String) {
+        lengths.insert(name)
+        if few.count < Self.fewCount { few.append(name) } else { more.insert(FieldName(name)) }
+    }
+
+    func contains(_ name: String) -> Bool {
+        guard lengths.mayContain(name) else { return false }
+        return few.contains(where: name.equalsIgnoringASCIICase) || !more.isEmpty && more.contains(FieldName(name))
+    }
+}
+
 /// A field name in a set: compared without regard to ASCII case (RFC 9110 §5.1).
 struct FieldName: Hashable, Sendable, ExpressibleByStringLiteral {
     let text: String

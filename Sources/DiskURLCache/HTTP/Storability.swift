@@ -12,7 +12,13 @@ enum Storability {
         let request = exchange.request
         let control = CacheControl(exchange.fields["Cache-Control"])
         let directives = ResponseDirectives(exchange.fields, control: control, targeted: options.targetedFields)
-        guard var response = response(of: exchange, options: options) else { return .refuse(.methodNotCached) }
+        guard let method = method(of: exchange, options: options) else { return .refuse(.methodNotCached) }
+        if let reason = prohibition(ofStatus: exchange.status, to: request, said: directives) {
+            return .refuse(reason)
+        }
+        var response = StoredResponse(
+            method: method, status: exchange.status, fields: exchange.fields, requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime, vary: VaryKey(response: exchange.fields, request: request))
         if let reason = prohibition(of: response, by: exchange, said: directives, options: options) {
             return .refuse(reason)
         }
@@ -68,17 +74,23 @@ enum Storability {
     static func prohibition(
         of response: StoredResponse, by exchange: Exchange, said: ResponseDirectives, options: CachingOptions
     ) -> DiskURLCache.Reason? {
-        if exchange.request.directives.noStore { return .requestNoStore }
-        if said.mustUnderstand {
-            // RFC 9111 §5.2.2.3: a cache that understands the status code ignores `no-store`.
-            guard StatusCode.isUnderstood(response.status) else { return .statusNotUnderstood }
-        } else if said.noStore {
-            return .noStore
-        }
+        if let reason = prohibition(ofStatus: response.status, to: exchange.request, said: said) { return reason }
         if response.vary.matchesNothing { return .varyAsterisk }
         guard options.isShared else { return nil }
         return SharedCache.prohibition(
             of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
+    }
+
+    /// The part of it for which the response need not be made.
+    private static func prohibition(
+        ofStatus status: Int, to request: RequestFacts, said: ResponseDirectives
+    ) -> DiskURLCache.Reason? {
+        if request.directives.noStore { return .requestNoStore }
+        if said.mustUnderstand {
+            // RFC 9111 §5.2.2.3: a cache that understands the status code ignores `no-store`.
+            return StatusCode.isUnderstood(status) ? nil : .statusNotUnderstood
+        }
+        return said.noStore ? .noStore : nil
     }
 
     /// The reason not to keep a stored response after an answer updated or completed it.
@@ -90,10 +102,9 @@ enum Storability {
             ?? (StorableFields.areWellFormed(response.fields) ? nil : .malformed)
     }
 
-    /// The response as it would be stored; nil when responses to the method are never stored.
-    private static func response(of exchange: Exchange, options: CachingOptions) -> StoredResponse? {
-        let request = exchange.request
-        var method = request.method
+    /// The method for which the response would be stored; nil when responses to the request's are never stored.
+    private static func method(of exchange: Exchange, options: CachingOptions) -> String? {
+        let method = exchange.request.method
         // The response to a GET answers a HEAD, and is updated by it (`HeadUpdate`).
         if method == "HEAD",
             exchange.status != 200 || exchange.candidates.contains(where: { $0.response.method != "HEAD" })
@@ -101,12 +112,9 @@ enum Storability {
             return nil
         }
         if !options.isCacheable(method) {
-            guard method == "POST", isRepresentationOfTarget(exchange) else { return nil }
-            method = "GET"
+            return method == "POST" && isRepresentationOfTarget(exchange) ? "GET" : nil
         }
-        return StoredResponse(
-            method: method, status: exchange.status, fields: exchange.fields, requestTime: exchange.requestTime,
-            responseTime: exchange.responseTime, vary: VaryKey(response: exchange.fields, request: request))
+        return method
     }
 
     /// RFC 9110 §9.3.3: a POST's 200 whose `Content-Location` is the target holds what a GET would get.

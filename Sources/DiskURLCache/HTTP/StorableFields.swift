@@ -5,13 +5,16 @@ enum StorableFields {
     /// Fields that belong to one connection, to a proxy, or to one user's session.
     ///
     /// `Set-Cookie` is here for safety: a session that was set once must not be set again by every reuse.
-    private static let excluded = [
+    private static let excluded = FieldNames([
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
-    ]
+    ])
 
     /// Fields for a single user or exchange (RFC 9110 §11.6.3), which a shared cache must not deliver to others.
-    private static let excludedWhenShared = ["authentication-info", "clear-site-data", "set-cookie2"]
+    private static let excludedWhenShared = FieldNames(["authentication-info", "clear-site-data", "set-cookie2"])
+
+    /// Those that decide about reuse: no other field withholds them.
+    private static let deciding = FieldNames(["cache-control", "vary", "date", "age", "expires"])
 
     /// The result of looking at each field of a response once.
     struct Look {
@@ -27,44 +30,43 @@ enum StorableFields {
     /// Not stored are the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from
     /// reuse: they come again with each validation. In a shared cache also those that `private="…"` names (RFC 9111
     /// §5.2.2.7). The fields that decide about reuse are stored, even if `Connection` or `no-cache` names them.
-    /// - Parameter control: the directives of `Cache-Control`.
-    static func look(at fields: HeaderFields, control: CacheControl, isShared: Bool) -> Look {
+    /// - Parameters:
+    ///   - control: the directives of `Cache-Control`.
+    ///   - checksForm: false if nobody asks whether the fields are well-formed.
+    static func look(
+        at fields: HeaderFields, control: CacheControl, isShared: Bool, checksForm: Bool = true
+    ) -> Look {
         var look = Look(kept: fields)
         var isAnyExcluded = false
-        // A set: a server may name any number of them.
-        var named = Set((control.fieldNames("no-cache") ?? []).map { FieldName($0) })
-        if isShared { named.formUnion((control.fieldNames("private") ?? []).map { FieldName($0) }) }
+        var named = FieldNames(control.fieldNames("no-cache") ?? [])
+        if isShared { for name in control.fieldNames("private") ?? [] { named.insert(name) } }
         fields.forEachField { name, value in
-            look.areWellFormed = look.areWellFormed && isWellFormed(name, value)
+            look.areWellFormed = look.areWellFormed && (!checksForm || isWellFormed(name, value))
             look.hasDate = look.hasDate || name.equalsIgnoringASCIICase("date")
             guard isExcluded(name, isShared: isShared) else { return }
             isAnyExcluded = true
             if name.equalsIgnoringASCIICase("connection") {
-                named.formUnion(FieldSyntax.members(of: value).map { FieldName(String($0)) })
+                for member in FieldSyntax.members(of: value) { named.insert(String(member)) }
             }
             // RFC 9112 §6.3: it overrides the length, and is not stored itself.
             if name.equalsIgnoringASCIICase("transfer-encoding") { named.insert("content-length") }
         }
         // Then all fields are stored as they are, without a copy.
         guard isAnyExcluded || !named.isEmpty else { return look }
-        named.subtract(["cache-control", "vary", "date", "age", "expires"])
+        func isWithheld(_ name: String) -> Bool { named.contains(name) && !deciding.contains(name) }
         look.kept = HeaderFields(
-            fields.fields.filter { !isExcluded($0.name, isShared: isShared) && !named.contains(FieldName($0.name)) })
+            fields.fields.filter { !isExcluded($0.name, isShared: isShared) && !isWithheld($0.name) })
         return look
     }
 
     /// The fields that are stored: see `look(at:control:isShared:)`.
     static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
-        look(at: fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared).kept
+        look(at: fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared, checksForm: false).kept
     }
 
     private static func isExcluded(_ name: String, isShared: Bool) -> Bool {
-        guard excludedLengths.mayContain(name) else { return false }
-        return excluded.contains(where: name.equalsIgnoringASCIICase)
-            || isShared && excludedWhenShared.contains(where: name.equalsIgnoringASCIICase)
+        excluded.contains(name) || isShared && excludedWhenShared.contains(name)
     }
-
-    private static let excludedLengths = NameLengths(excluded + excludedWhenShared)
 
     /// Whether every field can be written and read again unchanged (RFC 9110 §5.1, §5.5). A control character could
     /// hide a directive from some readers.
@@ -88,11 +90,11 @@ enum StorableFields {
     ///
     /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
     static func updated(_ stored: StoredResponse, by exchange: Exchange, isShared: Bool) -> StoredResponse {
-        let update = filtered(exchange.fields, isShared: isShared).fields
-            .filter { !describesBody.contains(where: $0.name.equalsIgnoringASCIICase) }
+        let update = filtered(exchange.fields, isShared: isShared).fields.filter { !describesBody.contains($0.name) }
         // The stored `Age` counts from the time of the old response.
-        let replaced = Set(update.map { FieldName($0.name) }).union(["age"])
-        let kept = stored.fields.fields.filter { !replaced.contains(FieldName($0.name)) }
+        var replaced = FieldNames(["age"])
+        for field in update { replaced.insert(field.name) }
+        let kept = stored.fields.fields.filter { !replaced.contains($0.name) }
         var result = stored
         // A 304 may withhold fields that are stored already.
         result.fields = filtered(HeaderFields(kept + update), isShared: isShared)
@@ -107,10 +109,10 @@ enum StorableFields {
     /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them,
     /// as it must not change the length. `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As
     /// Chromium does it.
-    private static let describesBody = [
+    private static let describesBody = FieldNames([
         "content-encoding", "content-length", "content-range", "content-type", "content-disposition",
         "content-location",
         "content-md5", "content-digest", "repr-digest", "unencoded-digest", "x-content-type-options", "x-frame-options",
         "x-xss-protection",
-    ]
+    ])
 }

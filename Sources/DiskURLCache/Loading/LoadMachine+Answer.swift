@@ -105,7 +105,7 @@ extension LoadMachine {
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
         if reuse.presentation.keepsStatus, let next = redirect(status: response.status, fields: response.fields) {
             let head = reuse.presentation.head(of: response, age: reuse.freshness.age)
-            return refresh + redirected(Answer(head: head, redirect: next, stored: part), next: next)
+            return refresh + redirected(Answer(head, redirect: next, stored: part), next: next)
         }
         state = .ended
         report.bytes += part.count

@@ -9,7 +9,7 @@ extension LoadMachine {
     ) -> [Action] {
         arrivedBytes = 0
         used = nil
-        let fetch = Fetch(reason: reason, revalidation: revalidation, requestTime: now, isCollapsible: isCollapsible)
+        let fetch = Fetch(reason, revalidation, at: now, isCollapsible: isCollapsible)
         if let timeout { return failed(fetch, error: timeout, now: now) }
         state = .fetching(fetch)
         return [.fetch(fields, collapsible: fetch.isCollapsible)]
@@ -66,22 +66,20 @@ extension LoadMachine {
             return invalidation + [.cancelFetch] + changes.map(action) + endRefresh()
         case .freshen, .combine, .deliver: break
         }
-        var answer = Answer(
-            head: head, decision: decision, redirect: redirect(status: head.status, fields: head.fields))
-        let actions = begin(&answer, of: fetch)
-        var fetch = fetch
-        fetch.answer = answer
-        state = .fetching(fetch)
+        let next = redirect(status: head.status, fields: head.fields)
+        // With a 304, or the rest of a body, the client gets the stored body too, so it gets both at the end.
+        var isDelivered = false
+        if case .deliver = decision { isDelivered = streams && next == nil }
+        let answer = Answer(head, decision: decision, isDelivered: isDelivered, redirect: next)
+        let actions = begin(answer, of: fetch)
+        state = .fetching(fetch.answered(answer))
         return invalidation.isEmpty ? actions : invalidation + actions
     }
 
     /// What is done before the first piece of an answer's body: the report, the place of the body, and for a client
     /// that takes pieces the head.
-    private mutating func begin(_ answer: inout Answer, of fetch: Fetch) -> [Action] {
-        guard case .deliver(let verdict, _)? = answer.decision else {
-            // A 304, or the rest of a body: the stored body is needed too, so the client gets both at the end.
-            return [.beginBody(.gather)]
-        }
+    private mutating func begin(_ answer: Answer, of fetch: Fetch) -> [Action] {
+        guard case .deliver(let verdict, _)? = answer.decision else { return [.beginBody(.gather)] }
         let head = answer.head
         let bypass = hop.decision.refusal
         let refusal = bypass ?? verdict.refusal
@@ -94,7 +92,6 @@ extension LoadMachine {
         actions.reserveCapacity(3)
         // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
         if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
-        answer.isDelivered = streams && answer.redirect == nil
         if answer.isDelivered { actions.append(.deliverNetworkHead) }
         actions.append(.beginBody(plan(for: answer, verdict)))
         return actions
@@ -262,7 +259,7 @@ extension LoadMachine {
             storage: storage)
         let part = whole.part(presentation)
         if presentation.keepsStatus, let next = redirect(status: updated.status, fields: updated.fields) {
-            return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
+            return actions + redirected(Answer(head, redirect: next, stored: part), next: next)
         }
         state = .ended
         report.bytes += part.count

@@ -147,10 +147,9 @@ struct LoadMachine {
         case remove(StoredVariant)
     }
 
-    /// Indirect, since only few of its cases are large.
-    indirect enum State {
+    enum State {
         case lookingUp
-        case reading(Reuse)
+        indirect case reading(Reuse)
         /// The body behind a 304, or the first part of a combined response.
         case readingForAnswer(Answer, index: Int)
         /// Also while the load waits for another load that fetches the same.
@@ -160,27 +159,53 @@ struct LoadMachine {
         case ended
     }
 
-    /// A request that was sent.
-    struct Fetch {
-        var reason: DiskURLCache.Reason
-        var revalidation: Revalidation?
-        var requestTime: Date
-        var isCollapsible: Bool
-        /// Set once the head has arrived.
-        var answer: Answer?
+    /// A request that was sent. A class, since each event of the load looks at it.
+    final class Fetch: Sendable {
+        let reason: DiskURLCache.Reason
+        let revalidation: Revalidation?
+        let requestTime: Date
+        let isCollapsible: Bool
+        /// Nil as long as the head has not arrived.
+        let answer: Answer?
+
+        init(
+            _ reason: DiskURLCache.Reason, _ revalidation: Revalidation?, at time: Date, isCollapsible: Bool,
+            answer: Answer? = nil
+        ) {
+            self.reason = reason
+            self.revalidation = revalidation
+            requestTime = time
+            self.isCollapsible = isCollapsible
+            self.answer = answer
+        }
+
+        func answered(_ answer: Answer) -> Fetch {
+            Fetch(reason, revalidation, at: requestTime, isCollapsible: isCollapsible, answer: answer)
+        }
     }
 
-    /// A response on its way to the client.
-    struct Answer {
-        var head: ResponseHead
+    /// A response on its way to the client. A class, as the request is.
+    final class Answer: Sendable {
+        let head: ResponseHead
         /// Nil for an answer from the store.
-        var decision: ResponseDecision?
+        let decision: ResponseDecision?
         /// The head was sent to the client, and so is each piece.
-        var isDelivered = false
+        let isDelivered: Bool
         /// The request that follows, for a redirect.
-        var redirect: DiskURLCache.Request?
+        let redirect: DiskURLCache.Request?
         /// The body of an answer from the store.
-        var stored: Body?
+        let stored: Body?
+
+        init(
+            _ head: ResponseHead, decision: ResponseDecision? = nil, isDelivered: Bool = false,
+            redirect: DiskURLCache.Request?, stored: Body? = nil
+        ) {
+            self.head = head
+            self.decision = decision
+            self.isDelivered = isDelivered
+            self.redirect = redirect
+            self.stored = stored
+        }
     }
 
     var hop: ResolvedRequest
