@@ -42,8 +42,7 @@ extension DiskURLCache {
         /// also after an error: a load whose answer never ends waits for its timeout.
         ///
         /// The calls may come on any thread, one at a time, so an event loop may make them. They decide about the
-        /// answer, and ask the rules of the app; no response is read or written in them. What an answer makes invalid
-        /// (RFC 9111 §4.4, `Clear-Site-Data`) is removed in them, files included.
+        /// answer, and ask the rules of the app; no file is used in them.
         ///
         /// Redirects, conditions and time are as for ``Transport/send(_:to:)``.
         /// - Returns: a closure that cancels the request. It is called at most once, from any thread, when no load

@@ -84,6 +84,8 @@ final class ArrivingBody: Sendable {
 
     /// Bytes of a body that are kept in memory, and that may wait for a client before its transfer is paused.
     static let memoryLimit = TieredStore.gatheringLimit
+    /// Memory that is taken at once for a body, in bytes: what a head says of its length may be wrong.
+    private static let largestReservation = 4 << 20
     /// Bytes that are written at once to a file that is in use already.
     static let batch = 256 << 10
     /// A transport is also paused if so much waits for the disk.
@@ -174,8 +176,8 @@ final class ArrivingBody: Sendable {
         case .none where !state.isForStore: return
         case .none: break
         case .pieces: state.undelivered += piece.count
-        case .whole where !state.mayUseFile && !state.isWriting && !state.pieces.isEmpty:
-            // Copied into one place. A body of one piece is not copied.
+        case .whole where joins(piece, state):
+            if state.pieces.isEmpty { state.pieces = [Data(capacity: min(length, Self.largestReservation))] }
             state.pieces[state.pieces.count - 1].append(piece)
             state.bytesInMemory += piece.count
             return
@@ -183,6 +185,14 @@ final class ArrivingBody: Sendable {
         }
         state.pieces.append(piece)
         state.bytesInMemory += piece.count
+    }
+
+    /// Whether a piece is copied behind the bytes in memory, for a client that takes the body whole: as long as these
+    /// go to no file, and if there is more than this piece. So the bytes are copied once, while more arrive.
+    private func joins(_ piece: Data, _ state: State) -> Bool {
+        guard !state.isWriting, state.file == nil else { return false }
+        if state.mayUseFile, length == 0 || state.bytesInMemory + piece.count > Self.memoryLimit { return false }
+        return !state.pieces.isEmpty || piece.count < length
     }
 
     private func pauseIfBehind(_ state: inout State) -> Bool {

@@ -27,7 +27,8 @@ import Testing
 
     /// - Parameter lifetime: of the response; 0 makes one that the rules keep off the disk.
     private func body(
-        isStored: Bool, _ reader: Reader, in cache: DiskURLCache? = nil, pausable: FetchToken? = nil
+        isStored: Bool, _ reader: Reader, length: Int? = nil, in cache: DiskURLCache? = nil,
+        pausable: FetchToken? = nil
     ) -> ArrivingBody {
         let now = Date()
         let response = StoredResponse(
@@ -38,7 +39,7 @@ import Testing
             .pieces: .pieces(PieceClient(takesItsTime: true)), .whole: .whole, .none: .none,
         ]
         return ArrivingBody(
-            for: isStored ? response : nil, reader: readers[reader] ?? .none, pausable: pausable,
+            for: isStored ? response : nil, reader: readers[reader] ?? .none, length: length, pausable: pausable,
             of: cache.core.resolve(DiskURLCache.Request(Responses.request("/large"))), in: cache.core,
             refused: { [refusals] reason in refusals.withLock { $0.append(reason) } })
     }
@@ -54,9 +55,37 @@ import Testing
         }
     }
 
+    /// On the queue that writes the body's file, if it has one.
+    private func content(of body: ArrivingBody) -> Result<ArrivingBody.Whole, DiskURLCache.Reason>? {
+        body.fileQueue.map { queue in queue.sync { body.content } } ?? body.content
+    }
+
     private var leftovers: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: scratch.appending("cache").path)) ?? [])
             .filter { $0.hasPrefix("incoming-") }
+    }
+
+    /// A body that is copied into one place while it arrives, as long as its head says, or not.
+    @Test(arguments: [1, 100_000, 700_000, 1_400_000, Int.max], [true, false])
+    func aClientThatTakesAllGetsWhatArrivedWhateverTheHeadSays(length: Int, isStored: Bool) async throws {
+        for count in [1, 100_000, 700_000, 1_400_000] {
+            let body = body(isStored: isStored, .whole, length: length)
+            let isRefused = isStored && length > cache.core.store.largestStorableBody
+            for start in stride(from: 0, to: count, by: 30_001) {
+                _ = body.append(Data(Self.whole[start..<min(start + 30_001, count)]))
+            }
+            body.complete()
+            let content = content(of: body)
+            #expect(body.gathered == Self.whole.prefix(count))
+            if isStored, !isRefused {
+                guard case .success(let whole)? = content else {
+                    Issue.record("\(String(describing: content))")
+                    return
+                }
+                #expect(whole.body.count == count)
+            }
+            body.discard()
+        }
     }
 
     @Test(arguments: Reader.allCases, [true, false])
@@ -73,8 +102,9 @@ import Testing
         // Only what may become a record has a name.
         #expect(leftovers.count == (isStored ? 1 : 0))
         if isStored {
-            guard case .success(let whole)? = body.content else {
-                Issue.record("\(String(describing: body.content))")
+            let content = content(of: body)
+            guard case .success(let whole)? = content else {
+                Issue.record("\(String(describing: content))")
                 return
             }
             #expect(whole.file?.opening.contents == Self.whole)
@@ -153,8 +183,9 @@ import Testing
         if !isOnDisk { configuration.rules = [DiskURLCache.Rule(for: .all, storage: .memoryOnly)] }
         let cache = DiskURLCache(configuration: configuration)
         cache.flush()
-        let body = body(isStored: isStored, reader, in: cache)
         let whole = Self.whole.prefix(Int.random(in: 1..<6 << 20, using: &random))
+        let length = [nil, whole.count, 1_000].randomElement(using: &random)!
+        let body = body(isStored: isStored, reader, length: length, in: cache)
         let faultAt = Int.random(in: 0..<12 << 20, using: &random)
         let endsAt = Int.random(in: 0..<12 << 20, using: &random)
         var data = Data()
