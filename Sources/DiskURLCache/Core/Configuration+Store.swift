@@ -20,7 +20,7 @@ extension DiskURLCache.Configuration {
             settings.keepsURLs = keepsURLs
             settings.maximumAccessAge = maximumTimeUnused?.seconds
             settings.maximumStorageAge = maximumTimeStored?.seconds
-            if platform.locksOnlyInPasses, !Self.isInOwnContainer(directory) { settings.passActivity = passActivity }
+            if platform.locksOnlyInPasses, !Self.isInOwnContainer(directory, home: container) { settings.passActivity = passActivity }
             if let preparation = FolderPreparation.current {
                 let protection = fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }
@@ -44,7 +44,7 @@ extension DiskURLCache.Configuration {
     /// Whether a folder is in the container of this app alone. There a process may be suspended with a lock on a file;
     /// in a container that apps share, the system kills it for that.
     /// - Parameter home: the app's container, on platforms that have such.
-    static func isInOwnContainer(_ directory: URL, home: String = NSHomeDirectory()) -> Bool {
+    static func isInOwnContainer(_ directory: URL, home: String) -> Bool {
         // One of the paths may go through a link, such as /var.
         let path = directory.resolvingSymlinksInPath().pathComponents
         let container = URL(fileURLWithPath: home).resolvingSymlinksInPath().pathComponents

@@ -123,6 +123,8 @@ extension DiskURLCache {
         var fileSystem: any FileSystem = SystemFiles()
         var passActivity: PassTime.Activity = { ExpiringTime.shared.request($0) }
         var platform = Platform.current
+        /// The container of the app, on platforms that have such.
+        var container = NSHomeDirectory()
         /// For tests of several caches on one directory in this process: each has a store of its own, as in a process
         /// of its own. Otherwise caches with the same directory share a store.
         var store: TieredStore?

@@ -243,12 +243,15 @@ import Testing
         time.end {}
     }
 
-    /// The whole cache, by the platform's own choice.
-    @Test(arguments: [(Platform.iOS, false), (.watchOS, false), (.macOS, true)])
-    func whoHoldsALockWhenIdle(_ platform: Platform, _ isHeld: Bool) throws {
+    /// The whole cache, by the platform's own choice: in the app's own container, and in one that apps share.
+    @Test(arguments: [
+        (Platform.iOS, false, false), (.iOS, true, true), (.watchOS, false, false), (.macOS, false, true),
+    ])
+    func whoHoldsALockWhenIdle(_ platform: Platform, isOwnContainer: Bool, _ isHeld: Bool) throws {
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 0, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: fixture.directory))
         configuration.platform = platform
+        configuration.container = isOwnContainer ? fixture.scratch.url.path : "/another"
         configuration.superclassDirectory = fixture.scratch.appending("superclass")
         let cache = DiskURLCache(configuration: configuration)
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))

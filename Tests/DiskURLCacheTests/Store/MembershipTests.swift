@@ -46,6 +46,35 @@
             cache.wake()
         }
 
+        /// A guest that is killed while it writes never says that it has written. Once it is gone, nothing is probed.
+        @Test func whatADeadGuestWasWritingIsNotProbedForEver() throws {
+            let files = FaultyFileSystem()
+            let owner = directory.open(files)
+            owner.put("a", "/other")
+            let guest = directory.open()
+            guest.put("b", "/b")
+            owner.flush()
+            // The last row of a guest that died.
+            let catalog = try #require(owner.store.diskStore?.catalog)
+            let key = try #require(owner.key(for: Responses.request("/dead"))).name
+            catalog.note(.storing(key))
+            _ = files.takeCalls()
+            #expect(owner.found("/dead") == nil)
+            #expect(files.takeCalls().contains { $0.operation == .open })
+            guest.close()
+            owner.flush()
+            owner.rest()
+            #expect(catalog.sharedKeys == [])
+            let counts = (0..<3).map { _ in
+                _ = files.takeCalls()
+                #expect(owner.found("/dead") == nil)
+                return files.takeCalls().count
+            }
+            // Once a second the folder is looked at.
+            #expect(counts.min() == 0)
+            owner.wake()
+        }
+
         @Test func theFileOfChangesIsThereWhileThereAreOthers() async {
             let owner = directory.open()
             owner.put("a")
