@@ -1,10 +1,15 @@
 import AsyncHTTPClient
 import CachingHTTPClient
 import DiskURLCache
+import Foundation
 import LoopbackOrigin
 import NIOCore
 import NIOSSL
 import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// Clients of one cache that believe other servers share nothing.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Certificates.canBeMade, "openssl is not installed"))
@@ -52,6 +57,30 @@ struct TrustTests {
         #expect(origin.requests.count == 2)
         // This one does not believe the server.
         await #expect(throws: (any Error).self) { try await load { _, _ in } }
+    }
+
+    /// As `URLSession` does, with an error that says so.
+    @Test func aSessionBelievesWhomItsClientBelieves() async throws {
+        var client = HTTPClient.Configuration()
+        let url = try #require(URL(string: origin.url("/a")))
+        let doubting = try cache.makeSession(configuration: .ephemeral, client: client)
+        let error = await #expect(throws: URLError.self) { try await doubting.data(from: url) }
+        #expect(error?.code == .secureConnectionFailed)
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(files.path("ca.pem"))
+        client.tlsConfiguration = tls
+        let believing = try cache.makeSession(configuration: .ephemeral, client: client)
+        for _ in 0..<2 { #expect(try await believing.data(from: url).0 == Data("body".utf8)) }
+        #expect(origin.requests.count == 1)
+        // What the other one has stored is not for a session that does not believe the server.
+        await #expect(throws: URLError.self) { try await doubting.data(from: url) }
+        // A callback may say anything, so nobody knows whose answers these would be.
+        tls.pskClientProvider = { _ in PSKClientIdentityResponse(key: NIOSSLSecureBytes([1]), identity: "somebody") }
+        client.tlsConfiguration = tls
+        #expect(throws: DiskURLCache.UnknownTLSIdentity.self) {
+            try cache.makeSession(configuration: .ephemeral, client: client)
+        }
+        for session in [doubting, believing] { session.invalidateAndCancel() }
     }
 
     @Test func namesOfHostsAreNoOneElses() async throws {

@@ -136,6 +136,50 @@ import Testing
         try await client.shutdown()
     }
 
+    // MARK: Slow delegates
+
+    /// Takes its time for the first piece.
+    private final class SlowDelegate: NSObject, URLSessionDataDelegate, Sendable {
+        let gate = Gate()
+        let bytes = Mutex(0)
+        let hasEnded = Mutex(false)
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            gate.wait()
+            bytes.withLock { $0 += data.count }
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            hasEnded.withLock { $0 = true }
+        }
+    }
+
+    /// The client reads no further, so the server cannot send, and the memory is not filled.
+    @Test func aSlowDelegateHoldsTheOriginUp() async throws {
+        let (length, count) = (256 << 10, 256)
+        let parts = Mutex([String: Int]())
+        let server = try OriginServer { request in
+            var answer = OriginResponse(fields: ["Cache-Control": "no-store"], body: Data(count: length * count))
+            answer.partSize = length
+            answer.beforePart = { number in parts.withLock { $0[request.path] = number } }
+            return answer
+        }
+        let delegate = SlowDelegate()
+        let slow = try cache.makeSession(
+            configuration: .ephemeral, delegate: delegate, client: HTTPClient.Configuration())
+        slow.dataTask(with: server.url("/slow")).resume()
+        await delegate.gate.arrival()
+        // In the time in which another session loads all of it.
+        #expect(try await session.data(from: server.url("/fast")).0.count == length * count)
+        let sent = parts.withLock { $0 }
+        #expect(try #require(sent["/fast"]) >= count - 1)
+        #expect(try #require(sent["/slow"]) < count / 2)
+        delegate.gate.open()
+        await eventually("the end of the task") { delegate.hasEnded.withLock { $0 } }
+        #expect(delegate.bytes.withLock { $0 } == length * count)
+        slow.invalidateAndCancel()
+    }
+
     // MARK: Ports
 
     /// `HTTPClient` ends the process at a port above 65,535.

@@ -20,7 +20,9 @@ extension DiskURLCache.Configuration {
             settings.keepsURLs = keepsURLs
             settings.maximumAccessAge = maximumTimeUnused?.seconds
             settings.maximumStorageAge = maximumTimeStored?.seconds
-            if platform.locksOnlyInPasses, !Self.isInOwnContainer(directory, home: container) { settings.passActivity = passActivity }
+            if platform.locksOnlyInPasses, !Self.isInOwnContainer(directory, home: container) {
+                settings.passActivity = passActivity
+            }
             if let preparation = FolderPreparation.current {
                 let protection = fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }

@@ -405,6 +405,8 @@ import Testing
                 ("connectionProxyDictionary", { $0.connectionProxyDictionary = ["HTTPEnable": 1] }),
                 ("httpMaximumConnectionsPerHost", { $0.httpMaximumConnectionsPerHost = 1 }),
                 ("allowsCellularAccess", { $0.allowsCellularAccess = false }),
+                ("networkServiceType", { $0.networkServiceType = .video }),
+                ("isDiscretionary", { $0.isDiscretionary = true }),
                 ("protocolClasses", { $0.protocolClasses = [Own.self] }),
             ]
             for (name, change) in settings {

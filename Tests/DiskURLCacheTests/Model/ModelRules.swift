@@ -20,7 +20,9 @@ extension ReferenceModel {
                 guard answer.token != nil else {
                     if check.born > load.begin || load.isLookup { return nil }
                     // An answer to HEAD is stored by itself as long as there is none to GET, and a 304 may confirm it.
-                    guard check.kind == .head || check.kind == .notModified else { return "the head is not from a stored response" }
+                    guard check.kind == .head || check.kind == .notModified else {
+                        return "the head is not from a stored response"
+                    }
                     return identity(of: check, checkedBy: check, load)
                         ?? reuse(of: check, checkedBy: check, load, state)
                 }
