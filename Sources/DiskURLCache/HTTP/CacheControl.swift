@@ -89,7 +89,7 @@ struct CacheControl: Sendable, Equatable {
 }
 
 extension CacheControl.Directive {
-    /// The smaller of this value and another one of the same name.
+    /// The smaller of this value and `other`, which has the same name.
     func seconds(atMost other: CacheControl.Seconds?) -> CacheControl.Seconds {
         guard other?.isValid != false, case .value(let argument) = argument,
             let count = FieldSyntax.deltaSeconds(argument)

@@ -74,8 +74,8 @@ extension DiskURLCache {
         public var fallback: Fallback?
         /// The URL is asked at most once in this time, whatever its answer says: `no-store`, `Vary: *`, an error, a
         /// lifetime that is over. Meanwhile its last answer is given, or its failure. It counts from the arrival of
-        /// the answer. An answer that may not be stored is held in memory alone, for this time, and is gone with the
-        /// process. A request that reloads (`cachePolicy`, `no-cache`, `max-age=0`) is sent all the same.
+        /// the answer. An answer that may not be stored is held for this time, in memory alone, so it does not outlive
+        /// the process. A request that reloads (`cachePolicy`, `no-cache`, `max-age=0`) is sent all the same.
         public var minimumInterval: TimeSpan?
         /// An error (status 400 and above) answers for this time, if the server does not send a lifetime with it. If it
         /// sends a longer `Retry-After`, for that time, at most a day. Errors are held in memory, and replace no stored

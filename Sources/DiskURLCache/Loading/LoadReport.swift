@@ -158,7 +158,7 @@ extension LoadReport {
         status.collapsed = collapsedInto != nil
         switch outcome {
         case .hit(_, let allowance):
-            // RFC 9211 §2.6: a request that waited for the fetch of another one is not a hit.
+            // RFC 9211 §2.6: a request that waited for the fetch of an equal request is not a hit.
             status.hit = collapsedInto == nil
             status.forward = collapsedInto?.forward
             status.timeToLive = freshness?.timeToLive

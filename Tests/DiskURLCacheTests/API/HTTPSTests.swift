@@ -6,8 +6,8 @@
     @testable import DiskURLCache
 
     /// Loads over TLS from nginx, by HTTP/2 where libcurl speaks it: trust, redirects from http to https, lower-case
-    /// fields. Each is held against a session without a cache. In a process of its own: Foundation on Linux trusts the
-    /// system's list only, which is another one there.
+    /// fields. Each is compared with a session without a cache. They run in a process of their own, which has its own
+    /// list of trusted certificates: Foundation on Linux trusts the system's list only.
     @Suite(.fewAtATime, .enabled(if: TLSNginx.canRun, "needs nginx and openssl"))
     struct HTTPSTests {
         @Test(.enabled(if: TLSNginx.canTrust, "needs root, unshare and the system's list of certificates"))

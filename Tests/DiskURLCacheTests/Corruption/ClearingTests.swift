@@ -63,7 +63,7 @@
             #expect(child.wasKilled)
             try #require(said.count == 2)
             #expect(said[0] == "\(Self.count)")
-            // Each of them takes microseconds: a rename and what goes with it, and two rows for the other caches.
+            // Each system call takes microseconds: a rename with what it needs, and two rows for the other caches.
             #expect(try #require(Int(said[1])) <= 30)
             let store = Self.open(directory)
             for number in 0..<Self.readable { #expect(!store.contains(.test("\(number)"))) }

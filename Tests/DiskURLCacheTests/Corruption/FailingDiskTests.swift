@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// Faults of `Reliability.md` about a system that refuses: the store is dropped, the old value is kept, nothing is left
-/// over, and it works again when the cause goes.
+/// over, and the store works again once the cause is gone.
 @Suite("Failing disk") struct FailingDiskTests {
     private let fixture: DiskFixture
 
@@ -275,7 +275,7 @@ import Testing
     func directoryGone(kind: String) throws {
         let store = fixture.open()
         store.store(.test(testBody(1)), for: key)
-        // Nobody looks for these again: what is counted for them must go by itself.
+        // No lookup asks for these records again, so their bytes must be subtracted without one.
         for number in 10..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.flush()
         let aside = fixture.scratch.appending("aside").path
@@ -294,15 +294,15 @@ import Testing
         for number in 0..<3 {
             store.store(.test(testBody(number)), for: .test("\(number)"))
             store.flush()
-            // A folder that another process put there may mean that it cleared the cache: the first store may go with
-            // it.
+            // A folder that another process put there may mean that it cleared the cache, so the first store may be
+            // lost.
             if number > 0 || kind != "records replaced" { #expect(store.body(.test("\(number)")) == testBody(number)) }
         }
         #expect(store.variants(of: key).isEmpty)
         #expect(store.usage == fixture.allocatedByRecords())
         let status = try SystemFiles().status(at: fixture.records)
         if kind != "records replaced" { #expect(status.permissions == 0o700) }
-        // And it is ours to maintain.
+        // And this store maintains the new directory.
         #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
     }
 
@@ -325,7 +325,7 @@ import Testing
         store.store(.test(testBody(9)), for: .test("9"))
         store.flush()
         #expect(store.body(.test("9")) == testBody(9))
-        // A record that went with the directory while it was being noted is counted until somebody looks.
+        // A record that was lost with the directory, just after it was written, is counted until a lookup misses it.
         await eventually("a usage that is what the files take") {
             for number in 0..<5 { _ = store.body(.test("\(number)")) }
             store.flush()

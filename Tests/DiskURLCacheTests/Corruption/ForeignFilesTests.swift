@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Faults of `Reliability.md` about names in the directory that are not ours.
+/// Faults of `Reliability.md` about names in the directory that are not the cache's own.
 @Suite("Foreign files") struct ForeignFilesTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
@@ -108,7 +108,7 @@ import Testing
         store.flush()
         #expect(store.variants(of: key).isEmpty)
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside) == before)
-        // And it works again when the link goes.
+        // The store works again once the link is removed.
         try FileManager.default.removeItem(atPath: fixture.records)
         store.store(.test(testBody(3)), for: key)
         store.flush()

@@ -339,7 +339,7 @@ import Testing
             #expect(store.variants(named: other.name, RecordProof(digest: { other.digest })).isEmpty)
             store.flush()
         }
-        // Both have room. A removal of one takes the other along.
+        // Both keys have room under the one name. A removal of one of them removes the other, too.
         let second = StoredEntry.test(testBody(2), sequence: 9, language: "de")
         store.store(second, for: other)
         #expect(find().first?.load()?.body == testBody(2))

@@ -221,7 +221,7 @@ final class Oracle: Sendable {
             #expect(one.usage == 0)
             #expect(other.usage == 0)
         }
-        // The owner goes, the guest takes over.
+        // The owner closes, and the guest takes over.
         let isFirst = stores[0].isOwner
         stores[isFirst ? 0 : 1].close()
         let heir = stores[isFirst ? 1 : 0]
@@ -232,7 +232,7 @@ final class Oracle: Sendable {
     @Test("Lookups see by themselves what others stored, and that the folder is another one")
     func lookingOutside() throws {
         let store = fixture.open()
-        // Elected before the other one is there: on a loaded machine either could be first.
+        // It becomes the owner before the second store is opened: on a loaded machine either could be first.
         store.flush()
         let guest = fixture.open()
         store.maintenance.pause()

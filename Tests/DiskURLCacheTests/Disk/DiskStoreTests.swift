@@ -100,7 +100,7 @@ import Testing
             second.store(.test(testBody(2), sequence: now - 1_000_000), for: key)
             first.store(.test(testBody(1), sequence: now - 2_000_000), for: key)
             for store in [second, fixture.open()] { #expect(store.body(key) == testBody(2)) }
-            // Once it maintains the directory, it hears of the other's record within a second.
+            // Once this store maintains the directory, it learns of the other store's record within a second.
             await eventually("the newest record, alone") {
                 second.flush()
                 first.flush()

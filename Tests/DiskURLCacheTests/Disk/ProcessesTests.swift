@@ -319,7 +319,7 @@
                 store.close()
                 store = fixture.open()
             }
-            // Else the child, which goes on, may maintain the directory next.
+            // Otherwise the child, once it runs again, might become the owner.
             store.flush()
             child.signal(SIGCONT)
             #expect(child.nextLine() == "written")

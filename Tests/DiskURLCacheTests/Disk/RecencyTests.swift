@@ -3,8 +3,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// The least recently used record goes first: exactly within a process and into the next one, by the time of writing
-/// after a crash.
+/// The least recently used record is evicted first: exactly within a process and into the next one, by the time of
+/// writing after a crash.
 @Suite("Order of use") struct RecencyTests {
     private let fixture: DiskFixture
 

@@ -79,7 +79,7 @@
         @Test func whatWasFreshenedDoesNotExpire() throws {
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             configuration.maximumStorageAge = 100
-            // For the other one it is not too old yet.
+            // For the second store, whose clock is not ahead, the record is not too old yet.
             let owner = DiskStore(configuration: configuration, clock: WallClock { Date() + 50 })
             owner.flush()
             owner.maintenance.pause()

@@ -79,7 +79,7 @@ import Testing
             #expect(!key.hasValues([one], in: [name: two]) && key.hasValues([one], in: [name: one]))
             #expect(!key.hasValues([nil], in: [name: two]) && !key.hasValues([one], in: [:]))
         }
-        // A HEAD with the other spelling describes another response.
+        // The answer to a HEAD whose tag is spelled differently describes a different response.
         cache = PureCache()
         _ = cache.load(answer: ["ETag": "\"\(one)\"", "Cache-Control": "max-age=1"])
         cache.now += 5

@@ -163,7 +163,7 @@ import Testing
     }
 
     /// "each of its stored GET responses that could have been chosen": an older one that is shown to be out of date
-    /// goes too, for it would be chosen once the newer one is gone.
+    /// is removed too, since it would be chosen once the newer one is removed.
     @Test func headInvalidatesEveryMatchingResponse() {
         var cache = PureCache()
         _ = cache.load(["Foo": "1"], answer: ["Vary": "Foo", "ETag": "\"a\"", "Cache-Control": "max-age=2"])

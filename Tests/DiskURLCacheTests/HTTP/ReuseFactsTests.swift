@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-/// What an entry keeps of its response changes no decision, and goes with the entry.
+/// What an entry keeps of its response changes no decision, and is released with the entry.
 @Suite(.fewAtATime) struct ReuseFactsTests {
     private static let arrival = PureCache.start
 

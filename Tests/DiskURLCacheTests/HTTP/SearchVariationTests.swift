@@ -81,7 +81,7 @@ import Testing
         #expect(Self.areEquivalent("é=1", nil, by: value) == false)
     }
 
-    /// No query is equal to another one by the way its parts are written down.
+    /// Two different queries never become equal by the way in which their parts are joined.
     @Test(arguments: [("a=1%3D2", "a=1", "2"), ("a%261:b=c", "a", "1:b=c"), ("a=%26b%3D", "a", "b=")])
     func partsCannotImitateEachOther(query: String, first: String, second: String) {
         #expect(Self.areEquivalent(query, "\(first)&\(second)", by: "key-order") == false)

@@ -187,7 +187,8 @@ import Testing
         return DiskURLCache(configuration: configuration)
     }
 
-    /// What an app stored for one user is not found by a server that opens the same folder, and the other way round.
+    /// What an app stored for one user is not found by a server that opens the same folder, nor does the app find what
+    /// the server stored.
     @Test func onOneFolder() throws {
         let scratch = try ScratchDirectory()
         let request = Responses.request("/a", fields: ["Authorization": "x"])

@@ -172,7 +172,7 @@ import Testing
         #expect(Self.refusal(of: ["If-None-Match": "\"a\""], status: 304, Self.fresh) == .notModified)
     }
 
-    // MARK: What is stored before stays or goes
+    // MARK: Whether an older response stays or is removed
 
     @Test func answerThatCannotBeStoredTakesAwayWhatItReplaces() {
         var cache = PureCache()

@@ -20,7 +20,7 @@ import Testing
         #expect(StorableFields.filtered(["A": "1", name: "x"], isShared: true) == ["A": "1"])
     }
 
-    /// One reader takes such a character for white space, another one for a part of the word: a directive may hide.
+    /// Some readers take such a character for white space, others for a part of the word, so it could hide a directive.
     @Test(arguments: ["\u{0}", "\n", "\r", "\u{B}", "\u{C}", "\u{1B}", "\u{7F}"])
     func aControlCharacterRefusesTheResponse(_ character: String) {
         var cache = PureCache()

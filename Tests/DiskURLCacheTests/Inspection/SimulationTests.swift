@@ -71,7 +71,8 @@ import Testing
     }
 
     /// Requests by Zipf's law for responses of very different sizes, played through a real cache with a log: the
-    /// simulation of its own capacity comes to the same hits, and that of the other policy to those of a cache with it.
+    /// simulation with the cache's own capacity finds as many hits, and with the other policy as many as a cache that
+    /// has it.
     @Test func theSimulationComesToTheHitsOfARealCache() async throws {
         let scratch = try ScratchDirectory()
         let capacity = 3 << 20

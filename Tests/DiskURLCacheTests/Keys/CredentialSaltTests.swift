@@ -85,7 +85,8 @@ import Testing
         #expect(try Data(contentsOf: scratch.appending("a/salt")) == salt)
     }
 
-    /// A directory that is gone and made again has the salt that the cache knows; another one has its own.
+    /// A directory that was deleted and made again keeps the salt that the cache knows; a different directory has its
+    /// own.
     @Test func anotherDirectoryHasAnotherSalt() throws {
         let cache = open("a")
         store(in: cache)

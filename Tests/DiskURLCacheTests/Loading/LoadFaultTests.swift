@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What loads do when something goes wrong amid them, or comes at a bad moment.
+/// What loads do when something fails while they run, or happens at a bad moment.
 @Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadFaultTests {
     let cache: DiskURLCache
     let clock = ManualClock()

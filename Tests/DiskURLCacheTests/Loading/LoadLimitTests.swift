@@ -193,7 +193,7 @@ import Testing
         let rest = await exchanges.next(2)
         rest.head(206, fields("4-7"))
         await eventually("the completion of a part") { reader.driver?.isCompleting == true }
-        // The time for a head begins here.
+        // The time for a head begins here. Nothing tells that it is over, so the test waits four times as long.
         async let head = reader.head()
         try await Task.sleep(for: .milliseconds(200))
         rest.piece("4567")

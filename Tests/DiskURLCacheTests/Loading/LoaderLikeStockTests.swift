@@ -52,7 +52,7 @@ import Testing
             harness?.session
             ?? URLSession(
                 configuration: .ephemeral.patient, delegate: way == .delegate ? delegate : nil, delegateQueue: nil)
-        // The harness ends its session when it goes, which is after the load.
+        // The harness ends its session when it is released, which is after the load.
         defer { withExtendedLifetime(harness) { if !attached { session.invalidateAndCancel() } } }
         var data: Data?
         var response: URLResponse?

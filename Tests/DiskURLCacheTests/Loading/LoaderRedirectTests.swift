@@ -223,7 +223,8 @@ import Testing
         #expect(try await session.load(origin.url("/away")).text == "none")
     }
 
-    /// What names the first origin, or is meant for it, is not sent to another one, whoever follows the redirect.
+    /// Fields that name the first origin, or are meant for it, are not sent to a different origin, whoever follows the
+    /// redirect.
     @Test(arguments: ["session", "direct", "transport"], [false, true])
     func anotherOriginIsNotToldOfTheFirst(door: String, fromStore: Bool) async throws {
         let names = ["Authorization", "Cookie", "Host", "Origin", "Proxy-Authorization"]

@@ -179,8 +179,7 @@ import Testing
         #expect(Load.comparisons.withLock { $0 } < 8 * count)
     }
 
-    /// A load waits for another one for half of the time that it has. How much that is the request says, or its
-    /// transport.
+    /// A load waits for an equal load for half of its own time. The request says how much that is, or its transport.
     @Test(arguments: [true, false]) func aLoadThatWaitedLongEnoughAsksForItself(saidByTransport: Bool) async throws {
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])

@@ -334,6 +334,7 @@ import Testing
 
                 func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
                     state.withLock { $0.isInside = true }
+                    // Nothing tells that the time is up, so the call takes six times as long.
                     Thread.sleep(forTimeInterval: 0.3)
                     state.withLock { $0.isInside = false }
                 }

@@ -248,7 +248,7 @@ import Testing
         await eventually("the cancellation") { transport.cancelled != 0 }
     }
 
-    /// Half of it may pass before a load asks for itself that waited for another one.
+    /// A load that waits for an equal load sends its own request when half of its time is over.
     @Test func aFollowerKeepsItsOwnTime() async throws {
         let goesOn = Flag()
         let transport = ClosureTransport { _, exchange in

@@ -14,8 +14,8 @@ struct MatrixRequest: Sendable {
     var here: String
     var wire: OriginRequest
 
-    /// The answer to an ordinary request: a body that names its path, so that no answer can stand for another one
-    /// unseen.
+    /// The answer to an ordinary request: a body that names its path, so that an answer to a different request is
+    /// noticed.
     func ok(_ fields: HeaderFields = ["Cache-Control": "max-age=86400"]) -> OriginResponse {
         .ok("body of \(path)", fields)
     }

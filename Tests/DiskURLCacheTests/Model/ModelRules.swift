@@ -69,8 +69,8 @@ extension ReferenceModel {
             // From the origin, for this load or for one that began later.
             if item.born > load.begin { return nil }
             if item.control.noStore { return "no-store is not stored" }
-            // A response that another process removes while this one stores it goes when the store returns; a refresh's
-            // end is not known.
+            // A response that a second process removes while this process stores it is removed when the store returns;
+            // when a refresh ends is not known.
             let asker = item.asker.flatMap { state.loads[$0] }
             let isStored = asker.map { $0.end < load.begin && item.born < $0.end } ?? true
             for removal in state.removals

@@ -23,7 +23,7 @@ final class ModelRunner: @unchecked Sendable {
     private var directory: URL
     private var launches = 0
     /// Whether a store may still be removed at once: the first one of each later launch beside another process. A cache
-    /// that becomes the owner after another one, and finds a guest already there, cannot know what the owner before it
+    /// that becomes the owner after an earlier owner, and finds a guest already there, cannot know what that owner
     /// removed, and removes everything once.
     private var mayForgetAStore = false
     private var cache: DiskURLCache
@@ -136,8 +136,8 @@ final class ModelRunner: @unchecked Sendable {
         case .release(let path): origin.release(path)
         case .failNext(let path, let failure): origin.failNext(path, failure)
         case .advance(let seconds):
-            // The processes of a machine have one clock. A cache whose clock is behind takes what the other one stores
-            // for a response from the future, and prefers an older one.
+            // The processes of a machine have one clock. A cache whose clock is behind takes a response of
+            // the other processes for one from the future, and prefers an older response.
             for peer in peers { _ = peer.ask("clock", "\(model.clock.seconds + Double(seconds))") }
             model.clock.advance(by: seconds)
         case .relaunch(let isKilled): await relaunch(isKilled: isKilled)
@@ -275,8 +275,8 @@ final class ModelRunner: @unchecked Sendable {
         openPeers()
     }
 
-    /// The files as they are at this moment, one after the other. Foundation's copy goes round in circles where another
-    /// process shortens a file meanwhile.
+    /// Copies the files as they are at this moment, one by one. Foundation's own copy never ends if a second process
+    /// shortens a file meanwhile.
     private static func copy(_ path: String, to other: String) {
         let files = FileManager.default
         try? files.createDirectory(
@@ -390,8 +390,8 @@ private final class Outstanding: Sendable {
     ) -> ModelSignal {
         let signal = ModelSignal()
         let isSettled = state.withLock { state in
-            // It may follow another one, or be redirected to what another one loads: then no request of its own comes
-            // to the origin.
+            // The load may wait for an equal load, or be redirected to the URL of one: then it sends no request of its
+            // own.
             let mayFollow = state.loads.values.contains {
                 $0.load.path == load.path || [$0.load.path, load.path].contains(ModelOrigin.redirecting)
             }

@@ -15,7 +15,7 @@ enum ModelStep: Sendable {
     case cancelNewest
     case lookup(ModelRequest, method: String)
     case store(ModelRequest, inMemoryOnly: Bool)
-    /// A response with `no-store`: not stored, and what was stored goes.
+    /// A response with `no-store`: it is not stored, and the stored response is removed.
     case storeForbidden(ModelRequest)
     case remove(ModelRequest)
     case removeAll

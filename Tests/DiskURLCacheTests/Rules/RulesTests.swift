@@ -261,7 +261,7 @@ import Testing
         #expect(!cache.contains(plain))
     }
 
-    /// All that was loaded with one account's credentials goes, and nothing else.
+    /// Everything that was loaded with one account's credentials is removed, and nothing else.
     @Test func credentialsAreAGroup() async throws {
         let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
         let cache = try makeCache()

@@ -253,7 +253,8 @@ import Testing
         #expect(reason(own)?.description == "the request's options say storage: .never")
     }
 
-    /// Without the URL, whether an entry begins with the prefix is not known: all of the host goes, and no other.
+    /// If URLs are not kept, it is not known which entries begin with the prefix: all entries of the host are removed,
+    /// and those of no other host.
     @Test func withoutURLsAPrefixRemovesTheHost() throws {
         let cache = try makeCache { $0.keepsURLs = false }
         let urls = ["https://a.org/x/1", "https://a.org/y", "https://b.org/x/1"]

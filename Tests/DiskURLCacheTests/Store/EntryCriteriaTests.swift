@@ -119,7 +119,7 @@ import Testing
         #expect(cache.cachedResponse(for: other) == nil)
     }
 
-    /// What was stored before others removed it, and written after that, goes from the storage.
+    /// An entry that another process removed between its store and its writing is removed from the storage.
     @Test func aRemovalByOthersOvertakesAWrite() throws {
         let storage = RecordingStorage()
         storage.isShared = true

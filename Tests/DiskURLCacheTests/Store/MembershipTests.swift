@@ -187,7 +187,7 @@
 
         // MARK: A cache that comes
 
-        /// A cache that is alone, and another one that comes at a moment of its choice.
+        /// A cache that is alone, and a second cache that comes at a moment that the test chooses.
         private struct Scene {
             let directory: SharedDirectory
             let files = FaultyFileSystem()

@@ -56,8 +56,8 @@ import Testing
         #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
     }
 
-    /// What is stored went for a newer answer that says `no-store`, say: an older one is not to come back. One that was
-    /// asked for later may be stored.
+    /// A newer answer removed the stored response, for example by `no-store`. An answer that was requested before it is
+    /// not stored any more; one that was requested after it may be.
     @Test func whatIsOlderThanASupersedingAnswerIsNotStored() throws {
         func ticket() -> StoreTicket { cache.store.ticket(at: Date()) }
         let (older, superseding, newer) = (ticket(), ticket(), ticket())

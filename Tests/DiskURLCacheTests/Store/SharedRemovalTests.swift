@@ -202,9 +202,9 @@
 
         // MARK: Races
 
-        /// Two caches on a directory: one stores, the other removes at any moment of that.
+        /// Two caches on a directory: one stores, and the other removes at any moment of the store.
         @Test(arguments: [true, false]) func aRemovalRacingAWrite(isRemoverFirst: Bool) throws {
-            // The first one owns the directory: each removes what the other one wrote without a row.
+            // The first cache owns the directory. Each of them removes records that the other wrote without a row.
             let caches = [directory.open(), directory.open()]
             let (remover, writer) = isRemoverFirst ? (caches[0], caches[1]) : (caches[1], caches[0])
             for round in 0..<TestLength.pick(plain: 100, long: 5_000) {
@@ -269,8 +269,8 @@
             for _ in 0..<3 {
                 caches[0].put("a")
                 caches[0].flush()
-                // Each cache that finds the damage begins the file anew, which the other one takes for a removal: one
-                // of them at a time.
+                // Each cache that finds the damage makes a new file, which the other cache takes for a removal. So
+                // only one of them runs at a time.
                 caches[1].rest()
                 try Self.damages[name]?(directory.changes, foreign.path)
                 // At worst memory forgets it.

@@ -139,7 +139,8 @@ extension URLSessionConfiguration {
 }
 
 extension Data {
-    /// The bytes of a file that a download made, which goes: Foundation on Linux leaves it in the temporary folder.
+    /// The bytes of a file that a download made. The file is removed, since Foundation on Linux leaves it in the
+    /// temporary folder.
     init?(taking file: URL) {
         guard let bytes = try? Data(contentsOf: file) else { return nil }
         try? FileManager.default.removeItem(at: file)

@@ -68,7 +68,7 @@ func expect(
         sourceLocation: sourceLocation)
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 final class Scratch: Sendable {
     let folder: URL
 
