@@ -77,7 +77,7 @@ extension DiskURLCache.Configuration {
     /// An app's disk layer, which replaces the built-in one with its folder, capacity, index and eviction. A storage
     /// for several users needs a shared cache (`isShared`); otherwise it is not used, and `openingError` says so.
     public var diskStorage: (any DiskURLCache.EntryStorage)? {
-        get { (storageMaker as? CustomStorage)?.storage }
-        set { storageMaker = newValue.map { CustomStorage(storage: $0) } }
+        get { storageMaker?.storage as? any DiskURLCache.EntryStorage }
+        set { storageMaker = newValue.map { StorageMaker($0) } }
     }
 }

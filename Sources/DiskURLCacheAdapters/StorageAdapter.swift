@@ -130,10 +130,13 @@ final class StorageAdapter: StorageLayer {
     var usage: Int { storage.usage }
 }
 
-/// Makes the layer for a storage of the app.
-struct CustomStorage: StorageMaker {
-    let storage: any DiskURLCache.EntryStorage
-    var isForSeveralUsers: Bool { storage.isForSeveralUsers }
-    var name: DiskURLCache.Layer { DiskURLCache.Layer(rawValue: storage.name) }
-    func layer(keepsURLs: Bool) -> any StorageLayer { StorageAdapter(storage, keepsURLs: keepsURLs) }
+extension StorageMaker {
+    /// Makes the layer for a storage of the app.
+    init(_ storage: any DiskURLCache.EntryStorage) {
+        self.init(
+            storage, isForSeveralUsers: storage.isForSeveralUsers, name: DiskURLCache.Layer(rawValue: storage.name)
+        ) {
+            StorageAdapter(storage, keepsURLs: $0)
+        }
+    }
 }

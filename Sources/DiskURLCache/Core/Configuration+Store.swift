@@ -7,11 +7,11 @@ extension DiskURLCache.Configuration {
     ///   - directory: the directory of the built-in disk layer; nil without one.
     ///   - storage: the app's storage; nil without one.
     func makeStore(
-        directory: URL? = nil, storage: (any StorageMaker)? = nil, maintenance: MaintenanceQueue = MaintenanceQueue()
+        directory: URL? = nil, storage: StorageMaker? = nil, maintenance: MaintenanceQueue = MaintenanceQueue()
     ) -> TieredStore {
         let hub = EventHub(log: log ?? SystemLog.warn)
         let share = maximumEntryFraction
-        var disk = storage?.layer(keepsURLs: keepsURLs)
+        var disk = storage?.layer(keepsURLs)
         if let directory {
             var settings = DiskStore.Configuration(directory: directory.path, capacity: diskCapacity)
             settings.maximumEntryFraction = share

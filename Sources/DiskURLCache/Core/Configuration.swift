@@ -17,7 +17,7 @@ extension DiskURLCache {
         /// settings of the one that was made first.
         public var directory: URL?
         /// Makes the app's own disk layer: see `DiskURLCacheAdapters`.
-        package var storageMaker: (any StorageMaker)?
+        package var storageMaker: StorageMaker?
         /// Folders that are searched last and never changed, such as a filled cache that ships with the app. They are
         /// made by a ``DiskURLCache`` with the same key policy. Their responses follow the same rules as all others. A
         /// folder must belong to the user of the process or to root, and other users must not be able to write to it;

@@ -1,11 +1,23 @@
 import Foundation
 
 /// Makes a disk layer that replaces the built-in one.
-package protocol StorageMaker: Sendable {
+package struct StorageMaker: Sendable {
+    /// The app's storage, as the app has given it.
+    package let storage: any Sendable
     /// Whether caches of several users keep their entries in it.
-    var isForSeveralUsers: Bool { get }
-    var name: DiskURLCache.Layer { get }
-    func layer(keepsURLs: Bool) -> any StorageLayer
+    let isForSeveralUsers: Bool
+    let name: DiskURLCache.Layer
+    let layer: @Sendable (_ keepsURLs: Bool) -> any StorageLayer
+
+    package init(
+        _ storage: any Sendable, isForSeveralUsers: Bool, name: DiskURLCache.Layer,
+        layer: @escaping @Sendable (_ keepsURLs: Bool) -> any StorageLayer
+    ) {
+        self.storage = storage
+        self.isForSeveralUsers = isForSeveralUsers
+        self.name = name
+        self.layer = layer
+    }
 }
 
 /// The layer below memory: the built-in disk store, or an app's storage.
