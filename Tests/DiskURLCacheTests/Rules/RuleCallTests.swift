@@ -63,6 +63,19 @@ import Testing
         #expect(cache.cachedResponse(for: Responses.request("/a")) == nil, "the rule held for what was stored")
     }
 
+    #if canImport(FoundationNetworking)
+        /// Which the cache leaves to Foundation, and after which it may have to remove something.
+        @Test(.enabled(if: LoadingHarness.storesForSessions)) func aPostOfASessionCallsARuleOnce() async throws {
+            let origin = try OriginServer { _ in .ok("text") }
+            let session = cache.makeSession(configuration: .ephemeral.patient)
+            defer { session.invalidateAndCancel() }
+            var post = URLRequest(url: origin.url("/a"))
+            post.httpMethod = "POST"
+            post.httpBody = Data("body".utf8)
+            #expect(try await callsOf { _ = try await session.data(for: post) } == 1)
+        }
+    #endif
+
     @Test func aCallOfTheAppCallsARuleOnce() async throws {
         let request = Responses.request("/a")
         let stored = Responses.cached(Responses.url("/a"))

@@ -55,7 +55,7 @@
             }
             let keyed = cache.resolve(request, variant: link.keyVariant)
             if let reason = Self.reasonToBypass(task, keyed, link) {
-                return passOn(task, link.session, cache, reason)
+                return passOn(task, link.session, cache, keyed, reason)
             }
             guard let port = ClientPort(self, task: task, link: link) else { return fail() }
             let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
@@ -91,12 +91,14 @@
             return request.decision.refusal
         }
 
-        /// - Parameter reason: why the cache is not used; nil if the session or its cache is not known.
+        /// - Parameters:
+        ///   - hop: the request, if the session and its cache are known.
+        ///   - reason: why the cache is not used.
         private func passOn(
-            _ task: URLSessionTask, _ session: URLSession?, _ cache: CacheCore? = nil,
+            _ task: URLSessionTask, _ session: URLSession?, _ cache: CacheCore? = nil, _ hop: ResolvedRequest? = nil,
             _ reason: DiskURLCache.Reason? = nil
         ) {
-            passThrough = PassThrough(of: self, task: task, session: session, cache: cache, reason: reason)
+            passThrough = PassThrough(of: self, task: task, session: session, cache: cache, hop: hop, reason: reason)
             if let passThrough { passThrough.startLoading() } else { fail() }
         }
 

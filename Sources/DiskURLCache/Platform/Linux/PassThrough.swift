@@ -11,6 +11,7 @@
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: CacheCore?
+        private let hop: ResolvedRequest?
         private let reason: DiskURLCache.Reason?
         private let startTime: Date
         /// For a `POST`, whose answer may serve a later `GET`.
@@ -30,7 +31,7 @@
         /// Nil if Foundation has no class for the request.
         init?(
             of outer: URLProtocol, task: URLSessionTask, session: URLSession?, cache: CacheCore?,
-            reason: DiskURLCache.Reason?
+            hop: ResolvedRequest?, reason: DiskURLCache.Reason?
         ) {
             // The class that Foundation would use without the loader.
             let classes = NetworkSessions.otherClasses(of: session).lazy.compactMap { $0 as? URLProtocol.Type }
@@ -38,6 +39,7 @@
             else { return nil }
             self.client = client
             self.cache = cache
+            self.hop = hop
             self.reason = reason
             startTime = cache?.now ?? Date()
             ticket = task.originalRequest?.httpMethod == "POST" ? cache?.store.ticket(at: startTime) : nil
@@ -140,13 +142,12 @@
                 status = 303
                 fields = ["Location": final.absoluteString]
             }
-            let request = DiskURLCache.Request(request)
             // The body of an upload is not known, so such a request has no key: whatever a key policy says of its
             // method, it may change something.
             return Invalidation(
-                method: request.method, isKeyed: false,
-                concernsURL: cache.resolve(request).options.invalidatesURL != false, target: url, status: status,
-                fields: fields, isShared: cache.isShared)
+                method: request.httpMethod ?? "GET", isKeyed: false,
+                concernsURL: hop?.options.invalidatesURL != false, target: url, status: status, fields: fields,
+                isShared: cache.isShared)
         }
 
         /// The answer to a `POST` as it is stored for the `GET` that it answers too (RFC 9110 §9.3.3).
