@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 @testable import DiskURLCache
 @testable import DiskURLCacheTools
@@ -240,4 +241,16 @@ extension [IndexRow] {
         for row in self { index.append(row) }
         return index
     }
+}
+
+extension ScratchDirectory {
+    /// Whether a folder takes more space after there were many files in it. On some file systems, such as tmpfs, none
+    /// does.
+    static let foldersGrow: Bool = {
+        guard let scratch = try? ScratchDirectory("grow"), (try? grow(scratch.url.path)) != nil else { return false }
+        return (try? SystemFiles().status(at: scratch.url.path).allocated > 64 << 10) == true
+    }()
+
+    /// The reason of a test that is skipped without it.
+    static let needsFoldersThatGrow: Comment = "needs a file system on which folders grow"
 }
