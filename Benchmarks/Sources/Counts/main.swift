@@ -80,7 +80,10 @@ private enum Content {
 
 /// Its clock stands still: heads are made anew each second, and how many seconds a run takes under callgrind is chance.
 private func makeCache(memory: Int = 64 << 20) -> DiskURLCache {
-    DiskURLCache.forTesting(clock: DiskURLCache.TestClock(date: Date())) { configuration in
+    // Foundation makes its own cache when that is first asked for, which a cache of the library does within a second:
+    // before the operations here, and not at some moment among them.
+    _ = URLCache.shared
+    return DiskURLCache.forTesting(clock: DiskURLCache.TestClock(date: Date())) { configuration in
         configuration.memoryCapacity = memory
         configuration.diskCapacity = 1 << 30
         configuration.directory = scratch.appendingPathComponent("cache")

@@ -19,15 +19,16 @@ extension DiskURLCache {
     ) async throws -> Answer {
         var (beginning, link) = try begin(request, fallback, session, acceptsPieces: false)
         if let (head, body, report) = beginning.end() {
-            return try Answer(head, body, report, isDecoded: link.decodesBodies, in: core)
+            return try Answer(head, body, report, isDecoded: true, in: core)
         }
-        return try await LoadReader(beginning, over: link).answer()
+        return try await LoadReader(beginning, over: link ?? directLink).answer()
     }
 
     /// The beginning of a load by a session.
+    /// - Returns: no link if the cache's own session goes on with the load as it is.
     private func begin(
         _ request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool
-    ) throws -> (LoadBeginning, SessionLink) {
+    ) throws -> (LoadBeginning, SessionLink?) {
         try Task.checkCancellation()
         let url = try request.requireURL()
         var request = request
@@ -36,13 +37,15 @@ extension DiskURLCache {
             options.fallback = fallback
             request.cacheOptions = options
         }
-        var link = session.map { SessionLink(session: $0) } ?? directLink
+        let given = session.map { SessionLink(session: $0) }
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
-        let asked = Request(link.effectiveRequest(request), url: url)
+        // The cache's own session has no fields.
+        let asked = Request(given?.effectiveRequest(request) ?? request, url: url)
         let beginning = LoadBeginning(
-            core.resolve(asked, variant: link.keyVariant), in: core, streams: acceptsPieces)
+            core.resolve(asked, variant: given?.keyVariant), in: core, streams: acceptsPieces)
         // To say that there are no cookies takes Foundation as long as half of such an answer.
-        if beginning.isAnsweredForAllCookies { return (beginning, link) }
+        if beginning.isAnsweredForAllCookies { return (beginning, given) }
+        var link = given ?? directLink
         let sent = link.withCookies(asked)
         if sent.isIdentical(to: asked) { return (beginning, link) }
         return (LoadBeginning(core.resolve(sent, variant: link.keyVariant), in: core, streams: acceptsPieces), link)
@@ -70,7 +73,7 @@ extension DiskURLCache {
         progress: Progress? = nil
     ) async throws -> ResponseStream {
         let (beginning, link) = try begin(request, fallback, session, acceptsPieces: true)
-        return try await ResponseStream(LoadReader(beginning, over: link), progress: progress)
+        return try await ResponseStream(LoadReader(beginning, over: link ?? directLink), progress: progress)
     }
 
     /// Answers a request as ``bytes(for:fallback:session:progress:)``, and writes the body to a new file, whether it is

@@ -71,7 +71,7 @@ package final class LoadTable: Sendable {
     ) -> Role {
         state.withLock { state in
             if state.fetches[identity]?.add(load, wake) != nil { return .waits }
-            if let until = state.unshared[identity.key] {
+            if !state.unshared.isEmpty, let until = state.unshared[identity.key] {
                 let left = until.timeIntervalSince(now)
                 // A longer time means that the clock was set back.
                 if left > 0, left <= Self.unsharedTime { return .alone }

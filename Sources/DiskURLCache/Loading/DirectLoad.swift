@@ -7,7 +7,7 @@ final class DirectLoad: LoadClient {
         var pieces = CallQueue()
         var end: Result<Void, any Error>?
         var report: LoadReport?
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [UnsafeContinuation<Void, Never>] = []
     }
 
     fileprivate let state: Mutex<State>
@@ -33,7 +33,8 @@ final class DirectLoad: LoadClient {
     /// caller looks again then.
     fileprivate func next<Part>(_ part: (inout State) throws -> Part?) async throws -> Part? {
         var found: Result<Part?, any Error>?
-        await withCheckedContinuation { continuation in
+        // Each is in the list once, and is taken out of it to be resumed.
+        await withUnsafeContinuation { continuation in
             let waits = state.withLock { state in
                 found = Result { try part(&state) }
                 guard case .success(nil)? = found else { return false }
@@ -48,7 +49,7 @@ final class DirectLoad: LoadClient {
     /// Calls after the first end are ignored.
     private func hear(_ change: (inout State) -> Void) {
         let waiting = state.withLock { state in
-            guard state.end == nil else { return [CheckedContinuation<Void, Never>]() }
+            guard state.end == nil else { return [UnsafeContinuation<Void, Never>]() }
             change(&state)
             defer { state.waiting = [] }
             return state.waiting

@@ -17,8 +17,6 @@ struct SessionLink: Sendable {
     private var hasSetCookie = false
     /// Of a session of this library, which nobody changes: a session makes a copy for each reader.
     private let knownConfiguration: URLSessionConfiguration?
-    /// Whether that configuration may change a request: it has a policy or fields.
-    private let changesRequests: Bool
 
     /// - Parameters:
     ///   - task: nil for a load without a task.
@@ -32,10 +30,7 @@ struct SessionLink: Sendable {
         self.workQueue = workQueue
         transport = NetworkSessions.shared.transport(of: session)
         deadline = transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
-        let known = transport?.configuration ?? configuration
-        knownConfiguration = known
-        changesRequests =
-            known?.requestCachePolicy != .useProtocolCachePolicy || known?.httpAdditionalHeaders?.isEmpty == false
+        knownConfiguration = transport?.configuration ?? configuration
     }
 
     var configuration: URLSessionConfiguration { knownConfiguration ?? session.configuration }
@@ -43,7 +38,6 @@ struct SessionLink: Sendable {
     /// The request as Foundation will send it: policy and fields of the configuration are added if the request has
     /// none.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
-        guard changesRequests else { return request }
         let configuration = configuration
         var request = request
         // Compared first, since a request that is changed is copied.
