@@ -120,7 +120,12 @@ import Testing
         }
         let isFirst = Mutex(true)
         let late = LateTransport(network: network) {
-            if isFirst.disarm() { _ = LoadReader(Responses.request("/a"), from: cache, over: network) }
+            guard isFirst.disarm() else { return }
+            let reader = LoadReader(Responses.request("/a"), from: cache, over: network)
+            // The answer is stored on a queue.
+            var patience = Patience()
+            while !cache.contains(Responses.request("/a")), !patience.isOver() { usleep(1_000) }
+            withExtendedLifetime(reader) {}
         }
         let answer = try await LoadReader(Responses.request("/a"), from: cache, over: late).answer()
         #expect(answer.data == Data("one".utf8) && !isFirst.withLock { $0 })
