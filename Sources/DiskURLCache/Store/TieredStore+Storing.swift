@@ -36,7 +36,9 @@ extension TieredStore {
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         // What is removed from now on is not stored.
-        let start = ticket ?? self.ticket(at: metadata.storedAt)
+        let start = ticket ?? ticketOfStore(at: metadata.storedAt)
+        // An older record of a cache that came unseen would come back, once memory drops the response.
+        if ticket != nil, metadata.placement != .memoryAndDisk { disk?.checkNow() }
         let ahead = file == nil ? writtenAhead(body, metadata, for: key) : nil
         let outcome = stripe(of: key).withLock { _ -> Outcome in
             // Asked before the disk has the response.
@@ -92,12 +94,17 @@ extension TieredStore {
         return diskStore?.writeAhead(data, metadata, for: key)
     }
 
-    /// Taken when a load asks the network, or when a store begins. What other caches removed before is read first, so
-    /// that a response that comes after a removal is not removed with it. A cache that is alone does not look for
-    /// others then: if one has come unseen and removed the response, that is read later, and the response is not
-    /// stored, which leads to a miss.
+    /// Taken when a load asks the network. A cache that is alone does not look for others then: if one has come and
+    /// removed the response before, that is read later, and the answer is not stored, which leads to a miss.
     func ticket(at now: Date) -> StoreTicket {
         disk?.checkIfShared()
+        return removals.ticket(at: now)
+    }
+
+    /// The ticket of a response that its caller stores now. What others removed before is read first, so that the
+    /// response, which comes after the removal, is not removed with it.
+    private func ticketOfStore(at now: Date) -> StoreTicket {
+        disk?.checkNow()
         return removals.ticket(at: now)
     }
 
@@ -146,8 +153,6 @@ extension TieredStore {
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
         let entry = whole.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
         guard isForDisk else {
-            // A cache that came unseen may have stored an older response, which would come back.
-            disk?.checkNow()
             disk?.remove(key, variant: metadata.varyKey)
             keep(entry, metadata, for: key, isFirst: isFirst)
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
@@ -332,7 +337,7 @@ extension TieredStore {
     func storeLater(
         _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
     ) {
-        let ticket = ticket(at: metadata.storedAt)
+        let ticket = ticketOfStore(at: metadata.storedAt)
         // The file gets the number that memory has, so that a lookup takes the two for the same response.
         let numbered = stripe(of: key).withLock { _ in
             var metadata = metadata

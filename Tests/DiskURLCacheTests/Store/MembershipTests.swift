@@ -32,7 +32,7 @@
                 }
                 return counts.min() ?? 0
             }
-            #expect(fewestCalls { cache.put("b", $0) } <= 5)
+            #expect(fewestCalls { cache.put("b", $0) } <= 6)
             #expect(fewestCalls { _ = cache.found($0) } == 0)
             cache.forgetMemory()
             var bodies: [String?] = []
