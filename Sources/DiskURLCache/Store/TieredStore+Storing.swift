@@ -310,23 +310,6 @@ extension TieredStore {
             return .diskFailed(errno: error.code)
         }
     }
-
-    /// The directory keeps to its capacity: above it a pass evicts at once, and when stores run an eighth ahead of the
-    /// passes, the thread that stores waits for one. False if that made no room. A cache that does not maintain the
-    /// directory leaves that to the one that does.
-    private func hasRoom(_ disk: DiskStore) -> Bool {
-        let excess = disk.excess
-        guard excess > 0 else { return true }
-        guard excess > disk.capacity / 8 else {
-            maintenance.schedule(after: 0)
-            return true
-        }
-        maintenance.perform {
-            noteUses()
-            disk.evictIfNeeded()
-        }
-        return disk.excess <= disk.capacity / 8 || !disk.isOwner
-    }
 }
 
 // A store that the system waits for: it is in memory at once, and on disk later.

@@ -180,6 +180,23 @@ final class TieredStore: Sendable {
         disk.endPass(isFlush: isFlush)
     }
 
+    /// The directory keeps to its capacity: above it a pass evicts at once, and when stores run an eighth ahead of the
+    /// passes, the thread that stores waits for one. False if that made no room. A cache that does not maintain the
+    /// directory leaves that to the one that does.
+    func hasRoom(_ disk: DiskStore) -> Bool {
+        let excess = disk.excess
+        guard excess > 0 else { return true }
+        guard excess > disk.capacity / 8 else {
+            maintenance.schedule(after: 0)
+            return true
+        }
+        maintenance.perform {
+            noteUses()
+            disk.evictIfNeeded()
+        }
+        return disk.excess <= disk.capacity / 8 || !disk.isOwner
+    }
+
     /// Tells the disk about the uses that memory answered since the last call, so that the order of use is exact.
     func noteUses() {
         let uses = notedUses.withLock { last in
