@@ -11,6 +11,8 @@ package final class LoadTable: Sendable {
         case leads
         /// The caller waits. Its `wake` is called once, unless it leaves before.
         case waits
+        /// An answer to the key may have been stored since the caller's lookup. Its `wake` is called at once.
+        case looksAgain
         /// The caller fetches for itself only, since the last answer to the key could not be shared.
         case alone
     }
@@ -63,11 +65,11 @@ package final class LoadTable: Sendable {
     func endedFetches(of key: RequestKey) -> UInt64 { state.withLock { $0.ended[$0.place(of: key)] } }
 
     /// - Parameters:
-    ///   - ended: `endedFetches` before the lookup. If a fetch has ended since, its answer may be stored by now: the
-    ///     load is woken at once, and looks up again.
+    ///   - ended: `endedFetches` before the lookup. If a fetch has ended since, its answer may be stored by now, so the
+    ///     load looks up again. Nil if it has done so.
     ///   - wake: called on `CacheCore.lookupQueue`.
     func join(
-        _ identity: FetchIdentity, as load: ObjectIdentifier, ended: UInt64, now: Date, wake: @escaping Wake
+        _ identity: FetchIdentity, as load: ObjectIdentifier, ended: UInt64?, now: Date, wake: @escaping Wake
     ) -> Role {
         state.withLock { state in
             if state.fetches[identity]?.add(load, wake) != nil { return .waits }
@@ -77,9 +79,9 @@ package final class LoadTable: Sendable {
                 if left > 0, left <= Self.unsharedTime { return .alone }
                 state.unshared[identity.key] = nil
             }
-            if state.ended[state.place(of: identity.key)] != ended {
+            if let ended, state.ended[state.place(of: identity.key)] != ended {
                 CacheCore.lookupQueue.async { wake(true) }
-                return .waits
+                return .looksAgain
             }
             state.fetches[identity] = Waiters()
             return .leads

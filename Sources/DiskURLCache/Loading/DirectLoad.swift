@@ -68,10 +68,13 @@ final class DirectLoad: LoadClient {
     /// A piece cannot be read. No other piece follows, also if the load itself has ended well: the body would have a
     /// gap.
     fileprivate func failReading(_ error: any Error) {
-        state.withLock { state in
+        let waiting = state.withLock { state in
             state.pieces.close()
             state.end = .failure(error)
+            defer { state.waiting = [] }
+            return state.waiting
         }
+        for continuation in waiting { continuation.resume() }
     }
 
     // MARK: LoadClient

@@ -6,7 +6,12 @@ extension LoadDriver {
     /// - Parameter fields: set in the hop's request.
     func fetch(_ fields: HeaderFields, collapsible: Bool) {
         let (hop, ended) = state.withLock { ($0.hop, $0.machine.stored.endedFetches) }
-        if collapsible, let key = hop.key, case .waits = takeRole(for: hop, key, ended: ended) { return }
+        if collapsible, let key = hop.key {
+            switch takeRole(for: hop, key, ended: ended) {
+            case .waits, .looksAgain: return
+            case .leads, .alone: break
+            }
+        }
         let now = cache.now
         let ticket = hop.key == nil ? nil : cache.store.ticket(at: now)
         let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
@@ -43,9 +48,14 @@ extension LoadDriver {
     }
 
     func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
-        let queue = handlesOnOwnQueue(head, of: token)
-        guard let queue else { return receive(head, of: token, at: .network) }
-        queue.async { self.receive(head, of: token, at: .files) }
+        guard let (queue, invalidation) = handlesOnOwnQueue(head, of: token) else {
+            _ = receive(head, of: token, at: .network)
+            return
+        }
+        queue.async { [self] in
+            // The load was cancelled meanwhile. What the answer says of stored responses is true all the same.
+            if !receive(head, of: token, at: .files), let invalidation { cache.invalidate(invalidation) }
+        }
     }
 
     func fetchReceived(_ data: Data, of token: FetchToken) {
@@ -54,8 +64,9 @@ extension LoadDriver {
     }
 
     func fetchEnded(_ error: Swift.Error?, of token: FetchToken) {
-        guard let queue = answerQueue(of: token) else { return receiveEnd(error, of: token, at: .network) }
-        queue.async { self.receiveEnd(error, of: token, at: .files) }
+        guard let queue = answerQueue(of: token) else { return receiveEnd(error, of: token) }
+        // Where the rest may be done, the body's own queue for one with a file, is decided as for other answers.
+        queue.async { self.receiveEnd(error, of: token) }
     }
 
     private func answerQueue(of token: FetchToken) -> DispatchQueue? {
@@ -65,26 +76,31 @@ extension LoadDriver {
     /// An answer that removes stored responses is handled on a queue of its own from its head on: its client may hear
     /// of the head only after the removal, which uses files, and other answers do not wait for it. Nil for nearly all
     /// answers, which are handled where they arrive.
-    private func handlesOnOwnQueue(_ head: DeliveredHead, of token: FetchToken) -> DispatchQueue? {
+    private func handlesOnOwnQueue(
+        _ head: DeliveredHead, of token: FetchToken
+    ) -> (queue: DispatchQueue, invalidation: Invalidation?)? {
         guard transport.sharesItsQueue, cache.store.disk != nil else { return nil }
         return state.withLock { state in
             guard state.fetch === token else { return nil }
-            if state.answerQueue == nil {
-                let response = ResponseHead(status: head.status, fields: head.fields)
-                let invalidation = state.machine.invalidation(by: response, isShared: cache.isShared)
-                if invalidation != nil { state.answerQueue = DispatchQueue(label: "DiskURLCache.answer") }
+            if let queue = state.answerQueue { return (queue, nil) }
+            let response = ResponseHead(status: head.status, fields: head.fields)
+            guard let invalidation = state.machine.invalidation(by: response, isShared: cache.isShared) else {
+                return nil
             }
-            return state.answerQueue
+            let queue = DispatchQueue(label: "DiskURLCache.answer")
+            state.answerQueue = queue
+            return (queue, invalidation)
         }
     }
 
-    private func receive(_ head: DeliveredHead, of token: FetchToken, at place: Place) {
+    /// False if nobody waits for this answer any more.
+    private func receive(_ head: DeliveredHead, of token: FetchToken, at place: Place) -> Bool {
         // Calls the app's rules, so not under the lock.
         let options = options(for: head.fields)
         let now = cache.now
         if client == nil, head.status >= 200 { limitRefresh(to: 10) }
-        let actions: [LoadMachine.Action] = state.withLock { state in
-            guard state.fetch === token else { return [] }
+        let actions: [LoadMachine.Action]? = state.withLock { state in
+            guard state.fetch === token else { return nil }
             // A later head is of a part of a multipart answer.
             if state.machine.awaitsHead { state.networkHead = head }
             state.machine.report.respondedAt = now
@@ -92,14 +108,16 @@ extension LoadDriver {
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
             return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
         }
+        guard let actions else { return false }
         perform(actions[...], at: place)
+        return true
     }
 
     private func receive(_ data: Data, of token: FetchToken, at place: Place) {
         perform(state.withLock { $0.fetch === token ? $0.machine.handle(.data(data))[...] : [] }, at: place)
     }
 
-    private func receiveEnd(_ error: Swift.Error?, of token: FetchToken, at place: Place) {
+    private func receiveEnd(_ error: Swift.Error?, of token: FetchToken) {
         let now = cache.now
         token.end()
         let actions: [LoadMachine.Action]? = state.withLock { state in
@@ -112,7 +130,7 @@ extension LoadDriver {
         guard let actions else { return }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
-        perform(actions[...], at: place)
+        perform(actions[...], at: .network)
     }
 
     // MARK: Sharing
@@ -121,6 +139,8 @@ extension LoadDriver {
     /// same request has ended, and then looks up again.
     /// - Parameter ended: see `LoadTable.join`.
     private func takeRole(for hop: ResolvedRequest, _ key: RequestKey, ended: UInt64) -> LoadTable.Role {
+        // Once only: fetches of other keys count, too.
+        let ended = state.withLock { $0.lookedAgainFor == key ? nil : ended }
         let identity = FetchIdentity(
             key: key, owner: transport.owner, lastRemoval: cache.store.removals.last(concerning: key),
             fields: hop.facts.fields)
@@ -139,6 +159,7 @@ extension LoadDriver {
             switch role {
             case .leads: state.sharing = .leads(identity)
             case .alone: state.sharing = .none
+            case .looksAgain: state.lookedAgainFor = key
             case .waits: break
             }
             return state.machine.hasEnded

@@ -22,6 +22,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         var body: ArrivingBody?
         /// Whether other loads wait for this one's fetch, or this one for another's.
         var sharing = Sharing.none
+        /// The key that was looked up again, since an equal load's answer may have been stored after the first lookup.
+        var lookedAgainFor: RequestKey?
         /// The network's answer depends on credentials that the request does not show.
         var usedCredentials = false
         /// Ends a refresh in the background, or a wait for another load.
@@ -116,7 +118,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         case client
         /// Where an answer arrives from the network, or a delegate has decided. Other loads may wait for that queue.
         case network
-        /// On the lookup queue, the queue of the load's body, or the thread of a direct load: files may be used.
+        /// On the lookup queue, the queue of the load's body or of an answer that removes, or the thread of a direct
+        /// load: files may be used.
         case files
     }
 

@@ -52,8 +52,10 @@ final class StoredResponses: Sendable {
     /// Looks for the stored responses to a load's request, as far as no file has to be read.
     static func find(for hop: ResolvedRequest, in cache: CacheCore) -> Place {
         guard let key = hop.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
-        if let held = cache.restingAnswer(to: hop) { return .memory(StoredResponses([held], for: hop, in: cache)) }
         let ended = cache.loads.endedFetches(of: key)
+        if let held = cache.restingAnswer(to: hop) {
+            return .memory(StoredResponses([held], endedFetches: ended, for: hop, in: cache))
+        }
         let lookup = cache.store.lookup(key)
         if let known = lookup.known, !known.isEmpty || !cache.store.mayHaveEquivalent(of: key) {
             return .memory(StoredResponses(known, endedFetches: ended, for: hop, in: cache))

@@ -65,12 +65,16 @@ final class TieredStore: Sendable {
     private func lookup(stored key: RequestKey) -> Lookup {
         let now = MonotonicTime.nanoseconds
         // What other caches have removed is read first, where files may be used.
-        if disk?.isCheckDue(at: now) == true {
-            return Lookup { [self] in
-                disk?.checkIfDue(at: now)
-                return lookup(stored: key).variants()
-            }
+        guard disk?.isCheckDue(at: now) == true else { return lookup(stored: key, at: now) }
+        return Lookup { [self] in
+            let now = MonotonicTime.nanoseconds
+            disk?.checkIfDue(at: now)
+            return lookup(stored: key, at: now).variants()
         }
+    }
+
+    /// After the look for changes by other caches, if that was due.
+    private func lookup(stored key: RequestKey, at now: UInt64) -> Lookup {
         let record = memory.use(key, at: now) { $0.isComplete || (disk == nil && fallbacks.isEmpty) ? $0 : nil }
         if let record { return Lookup(known: record.variants) }
         if let entry = weakResponses.use(key, at: now, { $0.entry }) {

@@ -73,5 +73,25 @@
             #expect(used.filter { !Self.ownQueues.contains($0.queue) } == [])
             withExtendedLifetime(other) {}
         }
+
+        /// An answer that removes, and that has a body with a file, is stored by the queue that writes the body.
+        @Test func anAnswerThatRemovesIsStoredToo() async throws {
+            let origin = try OriginServer { request in
+                OriginResponse(
+                    fields: ["Cache-Control": "max-age=60", "Cache-Group-Invalidation": "\"group\""],
+                    body: testBody(Int(request.target.dropFirst()) ?? 0, length: (2 << 20) + 300_000))
+            }
+            let harness = try LoadingHarness { $0.keyPolicy = .standard.includingBody(ofMethods: "POST") }
+            for number in 0..<8 {
+                var request = URLRequest(url: origin.url("/\(number)"), timeoutInterval: Patience.ofLoads)
+                request.httpMethod = "POST"
+                request.httpBody = Data("a".utf8)
+                for _ in 0..<2 {
+                    let data = try await harness.session.data(for: request).0
+                    #expect(data == testBody(number, length: (2 << 20) + 300_000))
+                }
+            }
+            #expect(origin.requests.count == 8)
+        }
     }
 #endif

@@ -5,6 +5,17 @@ import Testing
 
 /// Equal loads share one fetch: a load that waits looks up again when the other one has ended.
 @Suite(.fewAtATime, .timeLimit(.minutes(30))) struct SharedFetchTests {
+    /// A redirect that may not be stored, and is not to be asked again yet, leads back to itself: the load ends.
+    @Test(.enabled(if: LoadingHarness.storesForSessions)) func aHeldRedirectThatLeadsBackEnds() async throws {
+        let origin = try OriginServer { request in
+            .status(
+                302, "Found", ["Location": request.path == "/a" ? "/b" : "/a", "Cache-Control": "no-store"])
+        }
+        let harness = try LoadingHarness { $0.rules = [DiskURLCache.Rule(for: .all, minimumInterval: 60)] }
+        await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
+        #expect(origin.requests.count < 100)
+    }
+
     private let cache: DiskURLCache
     private let scratch: ScratchDirectory
     private let exchanges = Exchanges()

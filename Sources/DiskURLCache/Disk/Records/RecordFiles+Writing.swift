@@ -107,10 +107,12 @@ extension RecordFiles {
     }
 
     /// Writes a body into a free slot of its key, before its changes are put in order. Not to be called while
-    /// `DiskStore.io` is held. Nil if that is not possible now, or if this cache is writing a record of the key: each
-    /// such body takes one of the key's few slots.
+    /// `DiskStore.io` is held. Nil if that is not possible now, if the key has no free slot, or if this cache is
+    /// writing a record of the key: each such body takes one of the key's few slots.
     func writeAhead(_ body: Data, for key: KeyName, varyHash: UInt64, in disk: DiskStore) -> BodyAhead? {
-        guard catalog.slotsBeingWritten(of: key) == 0 else { return nil }
+        guard catalog.slotsBeingWritten(of: key) == 0, let rows = catalog.exactRows(of: key),
+            rows.count < Int(RecordName.slots)
+        else { return nil }
         let checksum = body.withUnsafeBytes { Checksum.of($0) }
         var taken: UInt8 = 0
         guard let slot = try? reserve(for: (key, varyHash), not: &taken, in: disk) else { return nil }

@@ -8,7 +8,7 @@
         private var driver: LoadDriver?
         private var port: ClientPort?
         private var passThrough: PassThrough?
-        /// Also if the directory cannot be used, and has none.
+        /// It was asked to read it: a directory that cannot be used has none.
         private var hasReadSalt = false
 
         /// See `SessionClasses`. On Linux the session is read from the task instead.
@@ -65,7 +65,8 @@
             driver.start()
         }
 
-        /// Once in a process: all sessions share this queue, where nobody waits for a file.
+        /// Seldom, since the salt of a directory is read once: all sessions share this queue, where nobody waits for a
+        /// file.
         private func readSalt(of cache: CacheCore, thenStartOn queue: DispatchQueue) {
             hasReadSalt = true
             // Used on `queue` only, where Foundation also starts and stops it.

@@ -11,6 +11,7 @@
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: CacheCore?
+        private weak var task: URLSessionTask?
         private let hop: ResolvedRequest?
         private let reason: DiskURLCache.Reason?
         private let startTime: Date
@@ -39,6 +40,7 @@
             else { return nil }
             self.client = client
             self.cache = cache
+            self.task = task
             self.hop = hop
             self.reason = reason
             startTime = cache?.now ?? Date()
@@ -55,7 +57,8 @@
         }
 
         func stopLoading(isCancelled: Bool) {
-            self.isCancelled = isCancelled || self.isCancelled
+            // A task whose answer has failed has an error, too, while its end waits.
+            if isCancelled, ending == nil || task?.state == .canceling { self.isCancelled = true }
             guard let native else { return }
             if isCancelled {
                 native.stopLoading()
