@@ -47,9 +47,10 @@ final class DirectLoad: LoadClient {
     }
 
     /// Calls after the first end are ignored.
-    private func hear(_ change: (inout State) -> Void) {
+    /// - Parameter isOverEnd: also if the load has ended.
+    private func hear(isOverEnd: Bool = false, _ change: (inout State) -> Void) {
         let waiting = state.withLock { state in
-            guard state.end == nil else { return [UnsafeContinuation<Void, Never>]() }
+            guard isOverEnd || state.end == nil else { return [UnsafeContinuation<Void, Never>]() }
             change(&state)
             defer { state.waiting = [] }
             return state.waiting
@@ -58,23 +59,13 @@ final class DirectLoad: LoadClient {
     }
 
     /// The reader gets the error at once: unread pieces are dropped.
-    fileprivate func fail(_ error: any Error) {
-        hear { state in
+    /// - Parameter isOverEnd: also if the load itself has ended well: a piece cannot be read, so the body would have a
+    ///   gap.
+    fileprivate func fail(_ error: any Error, isOverEnd: Bool = false) {
+        hear(isOverEnd: isOverEnd) { state in
             state.pieces.close()
             state.end = .failure(error)
         }
-    }
-
-    /// A piece cannot be read. No other piece follows, also if the load itself has ended well: the body would have a
-    /// gap.
-    fileprivate func failReading(_ error: any Error) {
-        let waiting = state.withLock { state in
-            state.pieces.close()
-            state.end = .failure(error)
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
     }
 
     // MARK: LoadClient
@@ -259,7 +250,7 @@ package final class LoadReader: Sendable {
     }
 
     private func endReading(_ error: any Error) {
-        load.failReading(error)
+        load.fail(error, isOverEnd: true)
         driver?.cancel()
     }
 

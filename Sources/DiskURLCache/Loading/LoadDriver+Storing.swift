@@ -153,7 +153,8 @@ extension LoadDriver {
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
             CacheCore.lookupQueue.async { [self] in
                 refuseBody(reason)
-                handle(.storageConfirmed(nil), at: .files)
+                // The body's file is read on its own queue, as after any other answer.
+                handle(.storageConfirmed(nil), at: .network)
             }
         }
         // The question may wait long for a slow client, and what is not in the file would be in memory meanwhile.

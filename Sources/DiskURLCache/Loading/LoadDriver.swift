@@ -143,13 +143,8 @@ final class LoadDriver: FetchReceiver, Sendable {
                 start(at: place)
             case .readBody(let variant): read(variant, at: place)
             case .fetch(let fields, let collapsible):
-                // Among other caches, the ticket of the request is taken after a look at their file.
-                if place != .files, cache.store.disk?.isShared == true {
-                    CacheCore.lookupQueue.async { self.fetch(fields, collapsible: collapsible) }
-                } else {
-                    leaveClientQueue(place, unless: transport.sendsOnClientQueue) {
-                        self.fetch(fields, collapsible: collapsible)
-                    }
+                leaveClientQueue(place, unless: transport.sendsOnClientQueue) {
+                    self.fetch(fields, collapsible: collapsible)
                 }
             case .cancelFetch:
                 state.withLock { state in
@@ -208,6 +203,8 @@ final class LoadDriver: FetchReceiver, Sendable {
     private func queue(for action: LoadMachine.Action, at place: Place) -> DispatchQueue? {
         switch action {
         case .answer, .finish, .fail: return addsTags ? CacheCore.lookupQueue : nil
+        // Among other caches, the ticket of the request is taken after a look at their file.
+        case .fetch: return cache.store.disk?.isShared == true ? CacheCore.lookupQueue : nil
         default: break
         }
         guard place == .network, action.usesFiles else { return nil }
