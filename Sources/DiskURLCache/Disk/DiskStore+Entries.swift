@@ -124,7 +124,7 @@ extension DiskStore {
         // Prepared before a lock is taken, since the checksum of a large body takes a while.
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? entry.metadata.url : nil)
         let record = PreparedRecord(entry, checksum: ahead?.checksum, for: key, keepsURL: configuration.keepsURLs)
-        return write(record, ahead: ahead?.slot, entry.metadata, for: key, usedAt: usedAt)
+        return write(record, ahead.map { .slot($0) } ?? .memory, entry.metadata, for: key, usedAt: usedAt)
     }
 
     /// Writes a body to its place before the changes of its key are put in order, so that none of them waits for it.
@@ -144,16 +144,14 @@ extension DiskStore {
     ) -> DiskWriteResult {
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? metadata.url : nil)
         let record = PreparedRecord(metadata, bodyOf: body.sum, for: key, keepsURL: configuration.keepsURLs)
-        return write(record, of: body, metadata, for: key, usedAt: usedAt)
+        return write(record, .file(body), metadata, for: key, usedAt: usedAt)
     }
 
     /// - Parameters:
     ///   - record: nil if the metadata cannot be written.
-    ///   - body: the file that contains the body already, if there is one.
-    ///   - ahead: the slot that contains the body already, if there is one.
+    ///   - place: where the body is.
     func write(
-        _ record: PreparedRecord?, of body: IncomingBody? = nil, ahead: ReservedSlot? = nil,
-        _ metadata: EntryMetadata, for key: DiskKey, usedAt: UInt64
+        _ record: PreparedRecord?, _ place: BodyPlace, _ metadata: EntryMetadata, for key: DiskKey, usedAt: UInt64
     ) -> DiskWriteResult {
         let largest = largestEntry
         guard var record, record.footer.recordLength <= largest else {
@@ -165,7 +163,7 @@ extension DiskStore {
         defer { endStore(of: key.name) }
         defer { maintenance.schedule(after: configuration.maintenanceDelay) }
         do throws(Errno) {
-            return try records.store(&record, of: body, ahead: ahead, usedAt: usedAt, in: self) ? .written : .superseded
+            return try records.store(&record, place: place, usedAt: usedAt, in: self) ? .written : .superseded
         } catch {
             return .dropped(.diskFailed(errno: error.code))
         }

@@ -39,7 +39,7 @@ extension TieredStore {
         let start = ticket ?? ticketOfStore(at: metadata.storedAt)
         // An older record of a cache that came unseen would come back, once memory drops the response.
         if ticket != nil, metadata.placement != .memoryAndDisk { disk?.checkNow() }
-        let ahead = file == nil ? writtenAhead(body, metadata, for: key) : nil
+        let place = file.map { .file($0) } ?? writtenAhead(body, metadata, for: key)
         let outcome = stripe(of: key).withLock { _ -> Outcome in
             // Asked before the disk has the response.
             let isFirst = isUnknownBelow(key)
@@ -53,11 +53,14 @@ extension TieredStore {
             }
             let refusal = prepare(&metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, since: start)
             if let refusal { return .refused(refusal) }
-            let outcome = put(metadata, body, file, ahead, presented, for: key, isFirst: isFirst)
+            let outcome = put(metadata, body, place, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
-        file?.discard()
-        if let ahead { diskStore?.giveUp(ahead) }
+        switch place {
+        case .memory: break
+        case .slot(let ahead): diskStore?.giveUp(ahead)
+        case .file(let file): file.discard()
+        }
         // The event and its URL are made only if the app listens.
         let url = { metadata.foundationURL }
         let isInMemoryOnly: Bool
@@ -87,11 +90,11 @@ extension TieredStore {
 
     /// A long body in memory that is for the disk is written before the stripe is taken. Without its tail it is no
     /// record: nobody finds it too early, and no removal has to wait for it.
-    private func writtenAhead(_ body: Body, _ metadata: EntryMetadata, for key: RequestKey) -> BodyAhead? {
+    private func writtenAhead(_ body: Body, _ metadata: EntryMetadata, for key: RequestKey) -> BodyPlace {
         guard case .memory(let data) = body, data.count > Self.longestUnderStripe,
-            metadata.placement == .memoryAndDisk
-        else { return nil }
-        return diskStore?.writeAhead(data, metadata, for: key)
+            metadata.placement == .memoryAndDisk, let ahead = diskStore?.writeAhead(data, metadata, for: key)
+        else { return .memory }
+        return .slot(ahead)
     }
 
     /// Taken when a load asks the network. A cache that is alone does not look for others then: if one has come and
@@ -146,8 +149,8 @@ extension TieredStore {
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
-        _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ ahead: BodyAhead?,
-        _ presented: CachedURLResponse?, for key: RequestKey, isFirst: Bool
+        _ metadata: EntryMetadata, _ body: Body, _ place: BodyPlace, _ presented: CachedURLResponse?,
+        for key: RequestKey, isFirst: Bool
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
@@ -158,7 +161,7 @@ extension TieredStore {
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
-        switch write(metadata, file, ahead, whole, for: key) {
+        switch write(metadata, place, whole, for: key) {
         case .written:
             keep(entry, metadata, for: key, isFirst: isFirst)
             return .stored
@@ -202,14 +205,16 @@ extension TieredStore {
     }
 
     private func write(
-        _ metadata: EntryMetadata, _ file: IncomingBody?, _ ahead: BodyAhead?, _ entry: StoredEntry?,
-        for key: RequestKey
+        _ metadata: EntryMetadata, _ place: BodyPlace, _ entry: StoredEntry?, for key: RequestKey
     ) -> DiskWriteResult {
         let now = MonotonicTime.nanoseconds
-        if let file, let diskStore { return diskStore.adopt(file, metadata, for: key, usedAt: now) }
-        guard let entry, let disk else { return .dropped(.diskFailed(errno: 0)) }
-        if let ahead, let diskStore { return diskStore.write(entry, ahead: ahead, for: key, usedAt: now) }
-        return disk.write(entry, for: key, usedAt: now)
+        let result: DiskWriteResult?
+        switch place {
+        case .memory: result = entry.flatMap { disk?.write($0, for: key, usedAt: now) }
+        case .slot(let ahead): result = entry.flatMap { diskStore?.write($0, ahead: ahead, for: key, usedAt: now) }
+        case .file(let file): result = diskStore?.adopt(file, metadata, for: key, usedAt: now)
+        }
+        return result ?? .dropped(.diskFailed(errno: 0))
     }
 
     /// Whether the response was removed since its load asked for it, or since its store began. If so, nothing of its

@@ -156,7 +156,7 @@ extension DiskStore {
     /// Writes an entry for a key that no request has.
     func store(_ entry: StoredEntry, for key: DiskKey) {
         let record = PreparedRecord(entry, for: key, keepsURL: true)
-        _ = write(record, entry.metadata, for: key, usedAt: MonotonicTime.nanoseconds)
+        _ = write(record, .memory, entry.metadata, for: key, usedAt: MonotonicTime.nanoseconds)
     }
 
     /// A use that memory answered just now.

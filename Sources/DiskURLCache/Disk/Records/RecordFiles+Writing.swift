@@ -40,6 +40,16 @@ struct BodyAhead: Sendable {
     let checksum: UInt64
 }
 
+/// Where the body of a response is before its record is stored.
+enum BodyPlace: Sendable {
+    /// In memory: it is written together with the tail.
+    case memory
+    /// The slot of the record.
+    case slot(BodyAhead)
+    /// A file of its own, which gets the name of the slot.
+    case file(IncomingBody)
+}
+
 // A record is stored in three steps: a slot is reserved under `DiskStore.io`, its bytes are written outside of that
 // lock, and it is published under the lock again. So a slow write holds up neither lookups nor removals. A long body
 // is written before its key's changes are put in order, without any lock, and its tail after that.
@@ -48,34 +58,38 @@ extension RecordFiles {
     /// Writes a record into a free slot of its name, and removes the record that it replaces. Not to be called while
     /// `DiskStore.io` is held.
     /// - Parameters:
-    ///   - body: the file that has the body already, if there is one.
-    ///   - ahead: the slot that has the body already, if there is one.
+    ///   - place: where the body is.
     ///   - rewritten: the record that this one is, with other metadata: only if it is still there.
     ///   - disk: whose records these are.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept, or if the
     ///   record to rewrite was removed or changed.
     func store(
-        _ record: inout PreparedRecord, of body: IncomingBody?, ahead: ReservedSlot? = nil,
-        insteadOf rewritten: RecordFooter? = nil, usedAt: UInt64, in disk: DiskStore
+        _ record: inout PreparedRecord, place: BodyPlace, insteadOf rewritten: RecordFooter? = nil, usedAt: UInt64,
+        in disk: DiskStore
     ) throws(Errno) -> Bool {
-        var ahead = ahead
+        var place = place
         var taken: UInt8 = 0
         var mayMakeFolder = true
         while true {
             var reserved: ReservedSlot?
             do throws(Errno) {
                 let slot: ReservedSlot
-                if let ahead {
-                    slot = ahead
-                } else {
+                // While a body was written ahead, other records of the key may have been stored or removed.
+                let isEarlier: Bool
+                switch place {
+                case .slot(let ahead):
+                    slot = ahead.slot
+                    isEarlier = true
+                case .memory, .file:
                     slot = try reserve(
                         for: (record.footer.name.key, record.footer.varyHash), not: &taken, in: disk)
+                    isEarlier = false
                 }
                 reserved = slot
                 record.footer.name = slot.name
-                let status = try writer.fill(slot, with: &record, hasBody: ahead != nil, of: body)
+                let status = try writer.fill(slot, with: &record, place)
                 let written = record
-                let rows = ahead == nil ? slot.rows : nil
+                let origin = place
                 return try disk.withIO { io in
                     Result { () throws(Errno) -> Bool in
                         // The folder was cleared meanwhile, and the slot's file with it.
@@ -84,10 +98,9 @@ extension RecordFiles {
                             _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
                             return false
                         }
-                        // While a body was written ahead, other records of the key may have been stored or removed.
-                        let others = rows ?? self.rows(of: slot.name.key, &io.events)
+                        let others = isEarlier ? rows(of: slot.name.key, &io.events) : slot.rows
                         let isKept = try publish(
-                            written, in: slot, beside: others, status, of: body, usedAt: usedAt, &io.events)
+                            written, in: slot, beside: others, status, origin, usedAt: usedAt, &io.events)
                         // If the new metadata make it a different variant, it did not replace the old record.
                         if let rewritten, self.status(of: rewritten.name) != nil {
                             unlink(rewritten.name, &io.events)
@@ -96,7 +109,8 @@ extension RecordFiles {
                     }
                 }.get()
             } catch {
-                ahead = nil
+                // The slot is given up with the body in it, which the record has in memory, too.
+                if case .slot = place { place = .memory }
                 if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) { continue }
                 // The folder was removed meanwhile, so it is made again.
                 guard error.isMissing, mayMakeFolder, disk.withIO({ disk.prepareDirectory(&$0, mayMake: true) })
@@ -166,20 +180,22 @@ extension RecordFiles {
     /// replaces.
     /// - Parameters:
     ///   - rows: of the key's other records.
-    ///   - body: the file that has the whole record, which gets the name of the slot.
+    ///   - place: where the body was. A file of its own has the whole record by now, and gets the name of the slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
     private func publish(
         _ record: PreparedRecord, in slot: ReservedSlot, beside rows: [IndexRow], _ status: FileStatus,
-        of body: IncomingBody?, usedAt: UInt64, _ events: inout [DiskEvent]
+        _ place: BodyPlace, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         catalog.endWriting(slot.name)
-        if let body {
+        switch place {
+        case .file(let body):
             try writer.rename(body, into: slot)
             body.becameRecord()
+        case .memory, .slot:
+            // Another process may have found the record as soon as it was whole, and removed it for a newer one. What
+            // that process told may have been heeded already.
+            if !writer.isAlone(), isGone(slot.name, status.identity) { return false }
         }
-        // Another process may have found the record as soon as it was whole, and removed it for a newer one. What that
-        // process told may have been heeded already.
-        if body == nil, !writer.isAlone(), isGone(slot.name, status.identity) { return false }
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
@@ -227,7 +243,7 @@ extension RecordFiles {
         let entry = StoredEntry(metadata: rewriting.metadata, body: body)
         guard var record = PreparedRecord(entry, for: DiskKey(old.footer), keepsURL: keepsURLs) else { return false }
         do throws(Errno) {
-            return try store(&record, of: nil, insteadOf: old.footer, usedAt: usedAt, in: disk)
+            return try store(&record, place: .memory, insteadOf: old.footer, usedAt: usedAt, in: disk)
         } catch {
             disk.tell([.notUpdated(key: old.footer.name.key, .diskFailed(errno: error.code))])
             return false

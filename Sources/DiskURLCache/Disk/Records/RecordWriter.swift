@@ -81,16 +81,17 @@ struct RecordWriter: Sendable {
 
     /// Writes the record into its slot, or completes the file that has its body, and returns the status of the file.
     /// Throws `EEXIST` if another cache has taken the slot.
-    /// - Parameters:
-    ///   - hasBody: the slot has the body already, so only the tail is written.
-    ///   - arrived: a body that has arrived in its own file, which will get the slot's name.
+    /// - Parameter place: where the body is: only the tail is added to a file that has it.
     func fill(
-        _ slot: ReservedSlot, with record: inout PreparedRecord, hasBody: Bool, of arrived: IncomingBody?
+        _ slot: ReservedSlot, with record: inout PreparedRecord, _ place: BodyPlace
     ) throws(Errno) -> FileStatus {
-        let body = hasBody ? Data() : record.body
+        let body = record.body
         return try record.withTail { tail throws(Errno) in
-            if let arrived { return try arrived.finish(tail) }
-            try files.writeFully(slot.file, body, tail)
+            switch place {
+            case .file(let arrived): return try arrived.finish(tail)
+            case .slot: try files.writeFully(slot.file, tail)
+            case .memory: try files.writeFully(slot.file, body, tail)
+            }
             let status = try files.status(slot.file)
             // Another process has removed it before it was locked. There may be a different file with this name by now.
             guard status.links > 0 else { throw Errno(EEXIST) }
