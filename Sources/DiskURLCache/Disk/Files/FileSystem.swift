@@ -70,6 +70,11 @@ package protocol FileSystem: Sendable {
     /// Calls `body` with the names in a directory, without `.` and `..`, until it returns false. The directory must not
     /// be a symbolic link.
     func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno)
+    /// Calls `body` with the names in a directory, as `list` does, and with a function that gives the status of each.
+    /// Of thousands of files that takes half as long as to look up the path of each.
+    func listWithStatus(
+        _ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>, _ status: () -> FileStatus?) -> Void
+    ) throws(Errno)
     /// Locks the open file (`flock`) without waiting; false if it is locked already. A shared lock excludes only
     /// exclusive ones.
     func lockFile(_ file: Int32, isShared: Bool) throws(Errno) -> Bool
@@ -80,6 +85,17 @@ package protocol FileSystem: Sendable {
 }
 
 extension FileSystem {
+    /// By the path of each file, for file systems of tests.
+    package func listWithStatus(
+        _ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>, _ status: () -> FileStatus?) -> Void
+    ) throws(Errno) {
+        let folder = String(cString: path) + "/"
+        try list(path) { name in
+            body(name) { try? status(at: folder + String(cString: name)) }
+            return true
+        }
+    }
+
     /// Locks the open file exclusively.
     func lockFile(_ file: Int32) throws(Errno) -> Bool { try lockFile(file, isShared: false) }
 

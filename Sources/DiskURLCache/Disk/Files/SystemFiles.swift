@@ -87,6 +87,24 @@ package struct SystemFiles: FileSystem {
     }
 
     package func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno) {
+        try list(path) { name, _ in body(name) }
+    }
+
+    package func listWithStatus(
+        _ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>, _ status: () -> FileStatus?) -> Void
+    ) throws(Errno) {
+        try list(path) { name, directory in
+            body(name) {
+                var value = stat()
+                return fstatat(directory, name, &value, AT_SYMLINK_NOFOLLOW) == 0 ? FileStatus(value) : nil
+            }
+            return true
+        }
+    }
+
+    private func list(
+        _ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>, _ directory: Int32) -> Bool
+    ) throws(Errno) {
         let file = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard let directory = fdopendir(file) else {
             let error = Errno.last
@@ -104,7 +122,7 @@ package struct SystemFiles: FileSystem {
             }
             let name = (UnsafeRawPointer(entry) + nameOffset).assumingMemoryBound(to: CChar.self)
             let isDot = name[0] == 46 && (name[1] == 0 || (name[1] == 46 && name[2] == 0))
-            if !isDot, !body(name) { return }
+            if !isDot, !body(name, file) { return }
         }
     }
 

@@ -7,16 +7,12 @@ struct FolderListing: Sendable {
     /// Lists the folder with the status of each file. Only regular files of the owner with a single name count as
     /// records.
     init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) throws(Errno) {
-        var names: [RecordName] = []
-        try files.list(paths.records) { name in
-            if let name = RecordName(name) { names.append(name) }
-            return true
+        var records: [(name: RecordName, status: FileStatus)] = []
+        try files.listWithStatus(paths.records) { name, status in
+            guard let name = RecordName(name), let status = status(), owner.isTrustedFile(status) else { return }
+            records.append((name, status))
         }
-        records.reserveCapacity(names.count)
-        for name in names {
-            let status = paths.withRecord(name) { try? files.status(at: $0) }
-            if let status, owner.isTrustedFile(status) { records.append((name, status)) }
-        }
+        self.records = records
     }
 
     /// The size of the records on disk, in bytes.
