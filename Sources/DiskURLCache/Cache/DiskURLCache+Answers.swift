@@ -173,14 +173,14 @@ extension DiskURLCache {
         var hop = first
         for _ in 0...Request.redirectLimit {
             guard let key = hop.key else { return false }
-            let candidates = core.store.lookup(key).variants().compactMap(\.candidate)
+            let variants = core.store.lookup(key).variants().filter(\.isHTTP)
             let decider = RequestDecider(
-                request: hop.facts, candidates: candidates, policy: hop.request.policy,
-                options: core.cachingOptions(for: hop, response: candidates.first?.response.fields), now: core.now)
+                request: hop.facts, variants: variants, policy: hop.request.policy,
+                options: core.cachingOptions(for: hop, response: variants.first?.response.fields), now: core.now)
             guard case .useStored(let reuse) = decider.decision(),
                 reuse.allowance == nil || reuse.allowance == .maxStale || reuse.allowance == .anyAge
             else { return false }
-            let response = candidates[reuse.index].response
+            let response = reuse.variant.response
             guard reuse.presentation.keepsStatus,
                 let next = hop.request.following(status: response.status, fields: response.fields)
             else { return true }

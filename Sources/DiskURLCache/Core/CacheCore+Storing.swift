@@ -206,7 +206,7 @@ extension CacheCore {
         let prohibition = Storability.prohibition(
             of: response,
             by: Exchange(
-                request: hop.facts, candidates: [], status: response.status, fields: response.fields,
+                request: hop.facts, variants: [], status: response.status, fields: response.fields,
                 requestTime: response.requestTime, responseTime: response.responseTime),
             said: ResponseDirectives(response.fields, targeted: options.targetedFields), options: options)
         return prohibition ?? ContentLength.objection(to: length, of: response)

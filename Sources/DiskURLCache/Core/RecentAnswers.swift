@@ -70,16 +70,17 @@ final class RecentAnswers: Sendable {
 extension CacheCore {
     /// The held response that answers the request, since its URL is not to be asked again yet; nil if there is none.
     func restingAnswer(to hop: ResolvedRequest) -> StoredVariant? {
-        guard hop.mayRest, case .response(let variant)? = heard(by: hop)?.content, let candidate = variant.candidate
-        else { return nil }
-        let options = cachingOptions(for: hop, response: candidate.response.fields)
+        guard hop.mayRest, case .response(let variant)? = heard(by: hop)?.content, variant.isHTTP else {
+            return nil
+        }
+        let options = cachingOptions(for: hop, response: variant.response.fields)
         // Nobody is asked, so an old error of the server is no reason against a stored response.
-        if options.isOffline, StatusCode.isServerTrouble(candidate.response.status) { return nil }
+        if options.isOffline, StatusCode.isServerTrouble(variant.response.status) { return nil }
         let now = self.now
         // Once its time is over, the response answers no request, not even offline.
-        guard candidate.reuseFacts.rest(options, now: now) != nil else { return nil }
+        guard variant.reuseFacts.rest(options, now: now) != nil else { return nil }
         let decider = RequestDecider(
-            request: hop.facts, candidates: [candidate], policy: hop.request.policy,
+            request: hop.facts, variants: [variant], policy: hop.request.policy,
             options: options, now: now)
         guard case .useStored = decider.decision() else { return nil }
         return variant

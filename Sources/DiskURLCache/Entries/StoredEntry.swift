@@ -19,8 +19,8 @@ package final class StoredEntry: @unchecked Sendable {
     private struct Made {
         /// The response that lookups return, unless one was given to `init`.
         var cached: CachedURLResponse?
-        /// The entry as the decisions by HTTP see it, once a load needed that.
-        var candidate: Candidate?
+        /// The parsed facts of the response, once a load needed them.
+        var reuseFacts: ReuseFacts?
         /// The last matching request's values of the fields that `Vary` names. They are never written to disk.
         var matched: [String?]?
         /// The head that a load delivered last.
@@ -91,13 +91,11 @@ package final class StoredEntry: @unchecked Sendable {
         return head
     }
 
-    /// The entry as the decisions by HTTP see it, with parsed facts: made once. Nil for a response that is not HTTP.
-    var candidate: Candidate? {
+    /// The facts about age and reuse of the response: parsed once. Nil for a response that is not HTTP.
+    var reuseFacts: ReuseFacts? {
         metadata.http.map { http in
             SharedLock.once(
-                of: self, get: { made.candidate },
-                make: { Candidate(response: http, bodyLength: body.count, facts: ReuseFacts(http), body: body) },
-                set: { made.candidate = $0 })
+                of: self, get: { made.reuseFacts }, make: { ReuseFacts(http) }, set: { made.reuseFacts = $0 })
         }
     }
 

@@ -1,10 +1,17 @@
-/// One stored variant, whose body may still be on disk. Immutable. A class, since it is copied often.
+import Foundation
+
+/// One stored variant, whose body may still be on disk: what lookups find, and what decisions name. Lists of variants
+/// begin with the most recent one. Immutable. A class, since it is copied often.
 package final class StoredVariant: Sendable {
     /// The greatest number of variants of a key, in each layer. A further one replaces an old one: each lookup compares
     /// the variants with its request, and a server may name a field in `Vary` that no two requests have alike.
     package static let limit = 8
 
     let metadata: EntryMetadata
+    /// The HTTP facts. Of a response that is not HTTP, which no load uses, such that answer no request. A constant:
+    /// decisions read nothing else of the metadata.
+    let response: StoredResponse
+    /// The length of the stored, decoded body. `Content-Length` may say something else.
     let bodyLength: Int
     let layer: DiskURLCache.Layer
     /// The whole entry; nil if its body is not in memory.
@@ -21,6 +28,7 @@ package final class StoredVariant: Sendable {
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {
         self.metadata = metadata
+        response = metadata.http ?? .ofNoRequest
         self.bodyLength = bodyLength
         self.layer = layer
         self.entry = entry
@@ -46,10 +54,26 @@ package final class StoredVariant: Sendable {
     }
 }
 
+extension StoredVariant: Equatable {
+    /// The same as it was found: not one that is stored with the same head.
+    package static func == (left: StoredVariant, right: StoredVariant) -> Bool { left === right }
+}
+
 extension StoredVariant {
-    /// The variant as the decisions by HTTP see it; nil for a response that is not HTTP.
-    var candidate: Candidate? {
-        if let entry { return entry.candidate }
-        return metadata.http.map { Candidate(response: $0, bodyLength: bodyLength) }
+    var isHTTP: Bool { metadata.http != nil }
+
+    /// The facts about age and reuse. An entry in memory keeps them from hit to hit.
+    var reuseFacts: ReuseFacts { entry?.reuseFacts ?? ReuseFacts(response) }
+
+    /// Whether the body still has the length for which the range was computed; in a shorter or longer body the range
+    /// would mean different bytes.
+    func canServe(_ presentation: Presentation, of length: Int) -> Bool {
+        if case .range = presentation { length == bodyLength } else { true }
     }
+}
+
+extension StoredResponse {
+    fileprivate static let ofNoRequest = StoredResponse(
+        method: "", status: 0, fields: HeaderFields(), requestTime: .distantPast, responseTime: .distantPast,
+        vary: .none)
 }

@@ -95,14 +95,6 @@ extension Presentation {
     ]
 }
 
-extension Candidate {
-    /// Whether the body still has the length for which the range was computed; in a shorter or longer body the range
-    /// would mean different bytes.
-    func canServe(_ presentation: Presentation, of length: Int) -> Bool {
-        if case .range = presentation { length == bodyLength } else { true }
-    }
-}
-
 extension Presentation {
     /// How a stored whole response answers a request, or why it cannot.
     enum Fit: Sendable, Equatable {
@@ -111,8 +103,8 @@ extension Presentation {
     }
 
     /// Conditions first, then the range (RFC 9110 §13.2.2). Both apply to a stored 200 only (§13.2.1).
-    static func fit(of candidate: Candidate, to request: RequestFacts) -> Fit {
-        let stored = candidate.response
+    /// - Parameter length: of the stored, decoded body. `Content-Length` may say something else.
+    static func fit(of stored: StoredResponse, length: Int, to request: RequestFacts) -> Fit {
         let whole = Presentation.Fit.presentation(request.method == "HEAD" ? .headersOnly : .whole)
         guard stored.status == 200, request.isRetrieval || request.method == "HEAD" else { return whole }
         if Preconditions.isNotModified(stored, for: request) { return .presentation(.notModified) }
@@ -127,7 +119,7 @@ extension Presentation {
         case .single(let range):
             // Ranges count encoded bytes (RFC 9110 §14.1), but the platform has decoded the stored body.
             guard stored.fields["Content-Encoding"] == nil else { return .unanswerable(.rangeNotHeld) }
-            let total = max(0, candidate.bodyLength)
+            let total = max(0, length)
             guard let bytes = range.resolved(total: total) else {
                 return .presentation(.rangeNotSatisfiable(total: total))
             }

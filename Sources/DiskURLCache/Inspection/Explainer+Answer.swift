@@ -8,7 +8,7 @@ extension Explainer {
         let fields = HeaderFields(received.response)
         let status = received.response.statusCode
         let exchange = Exchange(
-            request: facts, url: request.url, candidates: candidates, status: status, fields: fields,
+            request: facts, url: request.url, variants: variants, status: status, fields: fields,
             requestTime: received.sentAt, responseTime: now, policy: policy)
         let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
         let what = "The response (status \(status)\(control))"
@@ -17,7 +17,7 @@ extension Explainer {
             if let selected { sayAdvice(selected, for: decision, received.options) }
             return nil
         }
-        let (response, replacing): (StoredResponse, [Int])
+        let (response, replacing): (StoredResponse, [StoredVariant])
         switch Storability.verdict(for: exchange, options: received.options) {
         case .store(let stored, let others, _): (response, replacing) = (stored, others)
         case .refuse(let reason):
@@ -53,8 +53,7 @@ extension Explainer {
             say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
         }
         let next = RequestDecider(
-            request: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
-            options: received.options, now: now)
+            request: facts, variants: [likeStored(response)], policy: policy, options: received.options, now: now)
         say(.storing, "The same request a moment later: \(next.decision().phrase).")
         if cacheOptions.storage == .memoryOnly {
             say(.storing, "The response stays in memory: the options say storage: .memoryOnly.")
@@ -68,6 +67,14 @@ extension Explainer {
     /// Fields in which a delivered response may differ from the stored one: the cache adds them, or makes them
     /// true of the body.
     private static let ofDelivery: Set<String> = ["age", "cache-status", "content-length", "date"]
+
+    /// A response as it would be found later, without its body.
+    private func likeStored(_ response: StoredResponse) -> StoredVariant {
+        let metadata = EntryMetadata(
+            sequence: 0, url: nil, response: .http(response), storedAt: now, placement: .memoryAndDisk, userInfo: [:],
+            tags: [], isPinned: false)
+        return StoredVariant(metadata, bodyLength: 0, from: .memory) { nil }
+    }
 
     /// Whether the given response is the stored one as a load delivered it.
     private func isStored(_ fields: HeaderFields, status: Int) -> Bool {

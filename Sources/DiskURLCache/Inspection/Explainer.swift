@@ -25,8 +25,7 @@ package struct Explainer {
     let request: DiskURLCache.Request
     let facts: RequestFacts
     private let key: KeyDecision
-    private let variants: [StoredVariant]
-    let candidates: [Candidate]
+    let variants: [StoredVariant]
     private(set) var options: CachingOptions
     let now: Date
     var received: Received?
@@ -52,8 +51,7 @@ package struct Explainer {
         self.key = key
         self.now = now
         self.received = received
-        self.variants = variants.filter { $0.candidate != nil }
-        candidates = variants.compactMap(\.candidate)
+        self.variants = variants.filter(\.isHTTP)
         facts = RequestFacts(request)
         self.options = options
         if key.key != nil {
@@ -64,13 +62,13 @@ package struct Explainer {
 
     var policy: ReusePolicy { request.policy }
     private var decider: RequestDecider {
-        RequestDecider(request: facts, candidates: candidates, policy: policy, options: options, now: now)
+        RequestDecider(request: facts, variants: variants, policy: policy, options: options, now: now)
     }
     /// Whether a stored response to such a request can be confirmed by a 304: the cache adds conditions to no other
     /// method.
     var isAskedConditionally: Bool { facts.isRetrieval || facts.method == "HEAD" }
     /// The most recent response that `Vary` selects for this request.
-    var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
+    var selected: StoredResponse? { variants.first { $0.response.answers(facts) }?.response }
 
     package mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
@@ -134,11 +132,11 @@ package struct Explainer {
     private func outcome(of decision: CacheDecision) -> DiskURLCache.Report.Outcome {
         switch decision {
         case .useStored(let reuse):
-            let layer = variants[reuse.index].layer
+            let layer = reuse.variant.layer
             return reuse.allowance.map { .staleHit(layer, because: $0) } ?? .hit(layer)
         case .revalidate(let revalidation):
             guard case .validate = revalidation.purpose else { return .network(because: revalidation.reason) }
-            return .revalidated(variants[revalidation.index ?? 0].layer)
+            return .revalidated((revalidation.variant ?? variants[0]).layer)
         case .fetch(let reason, _): return .network(because: reason)
         case .unsatisfiable(let reason): return .notAllowed(reason)
         }
@@ -241,12 +239,12 @@ package struct Explainer {
         case 1: say(.stored, "One response is stored under this key.")
         default: say(.stored, "\(variants.count) variants are stored under this key.")
         }
-        for (index, candidate) in candidates.enumerated() {
-            let response = candidate.response
+        for (index, variant) in variants.enumerated() {
+            let response = variant.response
             let age = span(now.timeIntervalSince(response.responseTime))
             let name = variants.count == 1 ? "The response" : "Variant \(index + 1)"
-            let size = "status \(response.status), \(candidate.bodyLength) bytes"
-            let origin = "arrived or confirmed \(age) ago, from \(variants[index].layer)"
+            let size = "status \(response.status), \(variant.bodyLength) bytes"
+            let origin = "arrived or confirmed \(age) ago, from \(variant.layer)"
             let source = response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1"
             say(.stored, "\(name): \(size), \(origin)\(selection(response.vary)).", source)
         }

@@ -132,7 +132,7 @@ extension LoadDriver {
         cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
     }
 
-    func apply(_ change: LoadMachine.Change) {
+    func apply(_ change: StoreChange) {
         let (hop, ticket) = state.withLock { ($0.hop, $0.ticket) }
         // An answer to credentials must not change the stored response, which may be another user's.
         guard let key = hop.key, !state.withLock({ $0.usedCredentials }) else { return }

@@ -26,9 +26,9 @@ extension LoadMachine {
         switch decision {
         case .revalidate where stored.failure != nil, .fetch where stored.failure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
-            if let body = stored.candidates[reuse.index].body { return answer(reuse, body: .memory(body), now: now) }
+            if let entry = reuse.variant.entry { return answer(reuse, body: .memory(entry.body), now: now) }
             state = .reading(reuse)
-            return [.readBody(stored.variants[reuse.index])]
+            return [.readBody(reuse.variant)]
         case .revalidate(let revalidation):
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case .fetch(let reason, let fields):
@@ -44,7 +44,7 @@ extension LoadMachine {
         stored = stored.withoutFailure
         if let reuse = decider(now: now).errorFallback().reuse, !isCycle(reuse) {
             state = .reading(reuse)
-            return [.readBody(stored.variants[reuse.index])]
+            return [.readBody(reuse.variant)]
         }
         return fail(failure, because: .notAllowed(.minimumInterval))
     }
@@ -53,23 +53,23 @@ extension LoadMachine {
     /// the origin has confirmed or sent it after this load began, so one question is enough for both.
     private func confirmedMeanwhile(_ decision: CacheDecision) -> Reuse? {
         guard waited != nil, case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
-            let index = revalidation.index, stored.candidates[index].response.responseTime >= report.startedAt
+            let variant = revalidation.variant, variant.response.responseTime >= report.startedAt
         else { return nil }
-        return decider(now: report.startedAt).reuse(of: index)
+        return decider(now: report.startedAt).reuse(of: variant)
     }
 
     /// Decides about the request of this hop, from the stored responses.
     /// - Parameter policy: nil for the client's.
     func decider(now: Date, policy: ReusePolicy? = nil) -> RequestDecider {
         RequestDecider(
-            request: facts, candidates: stored.candidates, policy: policy ?? self.policy, options: stored.options,
+            request: facts, variants: stored.variants, policy: policy ?? self.policy, options: stored.options,
             now: now)
     }
 
     /// Whether a stored response is a redirect that this load has followed before, and the origin may be asked.
     func isCycle(_ reuse: Reuse) -> Bool {
         guard let key = hop.key, followedKeys.contains(key), mayUseNetwork else { return false }
-        return (300...399).contains(stored.candidates[reuse.index].response.status)
+        return (300...399).contains(reuse.variant.response.status)
     }
 
     private var mayUseNetwork: Bool { decider(now: .distantPast).mayUseNetwork }
@@ -89,13 +89,13 @@ extension LoadMachine {
 
     /// Answers from the store.
     mutating func answer(_ reuse: Reuse, body: Body?, now: Date) -> [Action] {
-        guard let body, stored.candidates[reuse.index].canServe(reuse.presentation, of: body.count) else {
+        let variant = reuse.variant
+        guard let body, variant.canServe(reuse.presentation, of: body.count) else {
             // Removed, damaged or of another length than the decision assumed: as if it were not stored.
             stored = stored.removed
             return decide(now: now)
         }
-        let variant = stored.variants[reuse.index]
-        let response = stored.candidates[reuse.index].response
+        let response = variant.response
         used = variant
         report.note(
             .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: response),
@@ -120,10 +120,10 @@ extension LoadMachine {
         guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
-        case .reading(let reuse): return !(300...399).contains(stored.candidates[reuse.index].response.status)
-        case .readingForAnswer(let answer, let index):
+        case .reading(let reuse): return !(300...399).contains(reuse.variant.response.status)
+        case .readingForAnswer(let answer, let variant):
             guard case .freshen = answer.decision else { return false }
-            return !(300...399).contains(stored.candidates[index].response.status)
+            return !(300...399).contains(variant.response.status)
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }

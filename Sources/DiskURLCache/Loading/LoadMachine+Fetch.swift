@@ -42,7 +42,7 @@ extension LoadMachine {
     ) -> [Action] {
         let decision = ResponseDecision.decide(
             Exchange(
-                request: facts, url: hop.request.url, revalidation: fetch.revalidation, candidates: stored.candidates,
+                request: facts, url: hop.request.url, revalidation: fetch.revalidation, variants: stored.variants,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
             options: options)
@@ -57,13 +57,13 @@ extension LoadMachine {
         case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
-            return invalidation + [.cancelFetch, .readBody(stored.variants[reuse.index])]
+            return invalidation + [.cancelFetch, .readBody(reuse.variant)]
         case .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
             // The stored response is better than an error, whatever lifetime the error has.
             return invalidation + [.cancelFetch] + endRefresh()
         case .deliver(.refuse, let changes) where isRefresh, .deliver(.hold, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
-            return invalidation + [.cancelFetch] + changes.map(action) + endRefresh()
+            return invalidation + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
         case .freshen, .combine, .deliver: break
         }
         let next = redirect(status: head.status, fields: head.fields)
@@ -133,15 +133,15 @@ extension LoadMachine {
         switch decision {
         case .combine(_, _, let parts, _) where arrivedBytes != parts.rest:
             return fetchWhole(now: now)
-        case .freshen(let index, _, _, _), .combine(let index, _, _, _):
-            state = .readingForAnswer(answer, index: index)
-            return [.readBody(stored.variants[index])]
+        case .freshen(let variant, _, _, _), .combine(let variant, _, _, _):
+            state = .readingForAnswer(answer, variant)
+            return [.readBody(variant)]
         case .useStaleOnError, .repeatRequest:
             assertionFailure("Both leave this state as soon as the head is there.")
             return failed(fetch, error: loadError(.unknown), now: now)
         case .deliver(let verdict, let changes):
             guard hop.key != nil else { return proceed(answer) }
-            let actions = changes.map(action)
+            let actions = changes.map { Action.change($0) }
             if case .hold(let response, let reason) = verdict {
                 let isWhole = ContentLength.objection(to: arrivedBytes, of: response) == nil
                 let holding: [Action] = isWhole ? [.store(Storing(response: response, heldBecause: reason))] : []
@@ -172,18 +172,8 @@ extension LoadMachine {
             report.storage = .refused(.partialContent)
             return proceed(answer)
         }
-        let storing = Storing(
-            response: response, replacing: replaced.map { stored.variants[$0] }, basis: refreshed, edited: edited)
+        let storing = Storing(response: response, replacing: replaced, basis: refreshed, edited: edited)
         return [.store(storing)] + proceed(answer)
-    }
-
-    /// The change, with the stored response that it concerns.
-    private func action(_ change: StoreChange) -> Action {
-        switch change {
-        case .update(let index, let response): .change(.update(stored.variants[index], response))
-        case .addVariant(let index, let response): .change(.addVariant(bodyOf: stored.variants[index], response))
-        case .remove(let index): .change(.remove(stored.variants[index]))
-        }
     }
 
     /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored
@@ -201,16 +191,17 @@ extension LoadMachine {
         case .reuse(let reuse) where isCycle(reuse): return fail(error)
         case .reuse(let reuse):
             state = .reading(reuse)
-            return [.readBody(stored.variants[reuse.index])]
+            return [.readBody(reuse.variant)]
         case .refused(let reason):
-            let hasStored = stored.candidates.contains { $0.response.status != 206 && $0.response.answers(facts) }
+            let hasStored = stored.variants.contains { $0.response.status != 206 && $0.response.answers(facts) }
             return fail(hasStored ? Self.explained(error, because: reason) : error)
         }
     }
 
     /// A 304, or the rest of a response that is stored in part: both need the stored body.
+    /// - Parameter variant: the stored one.
     mutating func complete(
-        _ answer: Answer, index: Int, storedBody: Body?, gathered: Data, now: Date
+        _ answer: Answer, with variant: StoredVariant, storedBody: Body?, gathered: Data, now: Date
     ) -> [Action] {
         guard let storedBody else {
             if isRefresh { return endRefresh() }
@@ -225,11 +216,11 @@ extension LoadMachine {
         let whole: Body
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
-            guard stored.candidates[index].canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
+            guard variant.canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
             updated = response
             presentation = shown
             whole = storedBody
-            actions = changes.map(action)
+            actions = changes.map { .change($0.reading(variant)) }
         case .combine(_, let response, let parts, let verdict):
             guard case .memory(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
@@ -241,9 +232,8 @@ extension LoadMachine {
                 actions = [
                     .store(
                         Storing(
-                            response: response, replacing: replaced.map { stored.variants[$0] },
-                            basis: stored.variants[index], edited: EditedResponse(data: joined),
-                            isJoined: true)
+                            response: response, replacing: replaced, basis: variant,
+                            edited: EditedResponse(data: joined), isJoined: true)
                     )
                 ]
             }
@@ -252,9 +242,9 @@ extension LoadMachine {
             return fail(loadError(.unknown))
         }
         let head = presentation.head(of: updated, age: nil)
-        used = stored.variants[index]
+        used = variant
         report.note(
-            .revalidated(stored.variants[index].layer), status: head.status, age: answer.head.age,
+            .revalidated(variant.layer), status: head.status, age: answer.head.age,
             forwardStatus: answer.head.status,
             storage: storage)
         let part = whole.part(presentation)
@@ -266,6 +256,13 @@ extension LoadMachine {
         actions.append(.deliverStoredHead(head))
         if part.count > 0 { actions.append(.deliverBody(part)) }
         return actions + [.finish]
+    }
+}
+
+extension StoreChange {
+    /// The same, with the confirmed variant as it was read meanwhile.
+    fileprivate func reading(_ confirmed: StoredVariant) -> StoreChange {
+        if case .addVariant(_, let response) = self { .addVariant(bodyOf: confirmed, response) } else { self }
     }
 }
 

@@ -72,7 +72,7 @@ struct LoadMachine {
         indirect case store(Storing)
         /// Changes the stored response, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
-        indirect case change(Change)
+        indirect case change(StoreChange)
         /// The redirects that are stored under these keys led nowhere.
         case forget(Set<RequestKey>)
         /// Stored responses are no longer valid: the answer says so.
@@ -140,18 +140,11 @@ struct LoadMachine {
         var heldBecause: DiskURLCache.Reason?
     }
 
-    /// A change of a stored response that needs no new body: `StoreChange` with the response that it concerns.
-    enum Change {
-        case update(StoredVariant, StoredResponse)
-        case addVariant(bodyOf: StoredVariant, StoredResponse)
-        case remove(StoredVariant)
-    }
-
     enum State {
         case lookingUp
         indirect case reading(Reuse)
         /// The body behind a 304, or the first part of a combined response.
-        case readingForAnswer(Answer, index: Int)
+        case readingForAnswer(Answer, StoredVariant)
         /// Also while the load waits for another load that fetches the same.
         case fetching(Fetch)
         case confirmingStorage(Answer)
@@ -214,7 +207,6 @@ struct LoadMachine {
     /// A delegate or closure confirms each response before it is stored.
     let confirmsStorage: Bool
     var report: LoadReport
-    /// The decisions' indices are of these, and leave the machine as the response itself.
     var stored = StoredResponses.none
     var state = State.lookingUp
     /// Bytes of the body that is arriving.
@@ -278,12 +270,13 @@ struct LoadMachine {
         case (.lookingUp, .found(let stored, let now)): return decide(by: stored, now: now)
         case (.lookingUp, .refreshing(let stored, let revalidation, let now)):
             self.stored = stored
-            refreshed = revalidation.index.map { stored.variants[$0] }
+            refreshed = revalidation.variant
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case (.reading(let reuse), .body(let body, _, _, let now)): return answer(reuse, body: body, now: now)
-        case (.readingForAnswer(let answer, let index), .body(let body, let entry, let gathered, let now)):
-            if let entry { stored = stored.holding(entry, at: index) }
-            return complete(answer, index: index, storedBody: body, gathered: gathered, now: now)
+        case (.readingForAnswer(let answer, let variant), .body(let body, let entry, let gathered, let now)):
+            // With what was read into memory, so that it is not read again.
+            let read = entry.map { StoredVariant($0, from: variant.layer) } ?? variant
+            return complete(answer, with: read, storedBody: body, gathered: gathered, now: now)
         case (.fetching(let fetch), .waitEnded(let mayWaitAgain)) where fetch.answer == nil:
             if !mayWaitAgain { waited = fetch.reason }
             state = .lookingUp

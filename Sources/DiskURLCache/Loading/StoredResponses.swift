@@ -5,8 +5,6 @@ import Foundation
 final class StoredResponses: Sendable {
     /// The most recent first. Without those that are not HTTP: only `cachedResponse(for:)` uses such a response.
     let variants: [StoredVariant]
-    /// The same as the decisions by HTTP see them, at the same places.
-    let candidates: [Candidate]
     /// The options for them.
     let options: CachingOptions
     /// The key of an equivalent of the request's URL, if they are stored for that.
@@ -17,11 +15,10 @@ final class StoredResponses: Sendable {
     let endedFetches: UInt64
 
     private init(
-        _ variants: [StoredVariant], _ candidates: [Candidate], options: CachingOptions, equivalent: RequestKey? = nil,
+        _ variants: [StoredVariant], options: CachingOptions, equivalent: RequestKey? = nil,
         failure: (any Swift.Error)? = nil, endedFetches: UInt64
     ) {
         self.variants = variants
-        self.candidates = candidates
         self.options = options
         self.equivalent = equivalent
         self.failure = failure
@@ -33,14 +30,13 @@ final class StoredResponses: Sendable {
         _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
         endedFetches: UInt64 = 0, options: (HeaderFields?) -> CachingOptions
     ) {
-        let candidates = found.compactMap(\.candidate)
-        let variants = candidates.count == found.count ? found : found.filter { $0.metadata.http != nil }
+        let variants = found.allSatisfy(\.isHTTP) ? found : found.filter(\.isHTTP)
         self.init(
-            variants, candidates, options: options(candidates.first?.response.fields), equivalent: equivalent,
-            failure: failure, endedFetches: endedFetches)
+            variants, options: options(variants.first?.response.fields), equivalent: equivalent, failure: failure,
+            endedFetches: endedFetches)
     }
 
-    static let none = StoredResponses([], [], options: CachingOptions(), endedFetches: 0)
+    static let none = StoredResponses([], options: CachingOptions(), endedFetches: 0)
 
     /// Where the stored responses to a request are.
     enum Place {
@@ -83,18 +79,10 @@ final class StoredResponses: Sendable {
     }
 
     /// As if none were stored.
-    var removed: StoredResponses { StoredResponses([], [], options: options, endedFetches: endedFetches) }
+    var removed: StoredResponses { StoredResponses([], options: options, endedFetches: endedFetches) }
 
     /// The same without the failure.
     var withoutFailure: StoredResponses {
-        StoredResponses(variants, candidates, options: options, endedFetches: endedFetches)
-    }
-
-    /// The same with what was read of a variant into memory: it is not read again.
-    func holding(_ entry: StoredEntry, at index: Int) -> StoredResponses {
-        guard variants[index].entry == nil else { return self }
-        var variants = variants
-        variants[index] = StoredVariant(entry, from: variants[index].layer)
-        return StoredResponses(variants, candidates, options: options, endedFetches: endedFetches)
+        StoredResponses(variants, options: options, endedFetches: endedFetches)
     }
 }

@@ -37,8 +37,31 @@ struct PureCache {
     }
 
     struct Entry {
-        var response: StoredResponse
-        var body: Data
+        var response: StoredResponse { didSet { variant = PureCache.variant(response, body: body) } }
+        var body: Data { didSet { variant = PureCache.variant(response, body: body) } }
+        private(set) var variant: StoredVariant
+
+        init(response: StoredResponse, body: Data) {
+            self.response = response
+            self.body = body
+            variant = PureCache.variant(response, body: body)
+        }
+    }
+
+    /// A stored response whose body is in memory.
+    static func variant(_ response: StoredResponse, body: Data) -> StoredVariant {
+        StoredVariant(StoredEntry(metadata: metadata(response), body: body), from: .memory)
+    }
+
+    /// A stored response whose body was not read.
+    static func variant(_ response: StoredResponse, length: Int) -> StoredVariant {
+        StoredVariant(metadata(response), bodyLength: length, from: .disk) { nil }
+    }
+
+    private static func metadata(_ response: StoredResponse) -> EntryMetadata {
+        EntryMetadata(
+            sequence: 0, url: nil, response: .http(response), storedAt: response.responseTime,
+            placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: false)
     }
 
     static let start = Date(timeIntervalSince1970: 1_800_000_000)
@@ -81,20 +104,21 @@ struct PureCache {
         }
     }
 
-    private var candidates: [Candidate] {
-        entries.map { Candidate(response: $0.response, bodyLength: $0.body.count) }
-    }
+    private var variants: [StoredVariant] { entries.map(\.variant) }
+
+    private func body(of variant: StoredVariant) -> Data { variant.entry?.body ?? Data() }
+
+    private func index(of variant: StoredVariant) -> Int { entries.firstIndex { $0.variant == variant } ?? -1 }
 
     private func decider(_ request: RequestFacts, _ policy: ReusePolicy) -> RequestDecider {
-        RequestDecider(request: request, candidates: candidates, policy: policy, options: options, now: now)
+        RequestDecider(request: request, variants: variants, policy: policy, options: options, now: now)
     }
 
     private func deliver(_ reuse: Reuse, into answer: inout Answer) {
-        let entry = entries[reuse.index]
-        let head = reuse.presentation.head(of: entry.response, age: reuse.freshness.age)
+        let head = reuse.presentation.head(of: reuse.variant.response, age: reuse.freshness.age)
         answer.status = head.status
         answer.fields = head.fields
-        answer.body = reuse.presentation.body(of: entry.body)
+        answer.body = reuse.presentation.body(of: body(of: reuse.variant))
     }
 
     private mutating func ask(
@@ -113,7 +137,7 @@ struct PureCache {
             return
         }
         let exchange = Exchange(
-            request: request, url: Self.url?.absoluteString, revalidation: revalidation, candidates: candidates,
+            request: request, url: Self.url?.absoluteString, revalidation: revalidation, variants: variants,
             status: reply.status,
             fields: reply.fields, requestTime: now, responseTime: now, policy: policy)
         switch ResponseDecision.decide(exchange, options: options) {
@@ -122,15 +146,14 @@ struct PureCache {
         case .useStaleOnError(let reuse):
             answer.source = .staleOnError
             deliver(reuse, into: &answer)
-        case .freshen(let index, let response, let presentation, let changes):
-            let body = entries[index].body
+        case .freshen(let variant, let response, let presentation, let changes):
             answer.source = .validated
             answer.status = presentation.head(of: response, age: nil).status
             answer.fields = presentation.head(of: response, age: nil).fields
-            answer.body = presentation.body(of: body)
+            answer.body = presentation.body(of: body(of: variant))
             apply(changes)
-        case .combine(let index, let response, let parts, let verdict):
-            guard let body = parts.joined(entries[index].body, reply.body) else {
+        case .combine(let variant, let response, let parts, let verdict):
+            guard let body = parts.joined(body(of: variant), reply.body) else {
                 return ask(origin, request, adding: [:], revalidation: nil, policy: policy, into: &answer)
             }
             answer.source = .combined
@@ -152,22 +175,21 @@ struct PureCache {
         guard case .store(let response, let replaced, _) = verdict,
             PartialContent.isConsistent(response, length: body.count)
         else { return }
-        entries = entries.indices.filter { !replaced.contains($0) }.map { entries[$0] }
+        entries.removeAll { replaced.contains($0.variant) }
         entries.insert(Entry(response: response, body: body), at: 0)
     }
 
     private mutating func apply(_ changes: [StoreChange]) {
-        var removed: Set<Int> = []
         var added: [Entry] = []
         for change in changes {
             switch change {
-            case .update(let index, let response): entries[index].response = response
-            case .addVariant(let index, let response):
-                added.append(Entry(response: response, body: entries[index].body))
-            case .remove(let index): removed.insert(index)
+            case .update(let variant, let response): entries[index(of: variant)].response = response
+            case .addVariant(let variant, let response):
+                added.append(Entry(response: response, body: body(of: variant)))
+            case .remove(let variant): entries.remove(at: index(of: variant))
             }
         }
-        entries = added + entries.indices.filter { !removed.contains($0) }.map { entries[$0] }
+        entries = added + entries
     }
 }
 

@@ -75,14 +75,14 @@ import Testing
     }
 
     @Test func numberOfOfferedTagsIsBounded() {
-        let candidates = (0..<100).map { number in
-            Candidate(
-                response: StoredResponse(
+        let variants = (0..<100).map { number in
+            PureCache.variant(
+                StoredResponse(
                     method: "GET", status: 200, fields: ["ETag": "\"\(number)\""], requestTime: PureCache.start,
-                    responseTime: PureCache.start, vary: .none), bodyLength: 1)
+                    responseTime: PureCache.start, vary: .none), length: 1)
         }
         let revalidation = Revalidation.conditional(
-            for: RequestFacts(method: "GET", fields: [:]), candidates: candidates, selected: 50, reason: .stale)
+            for: RequestFacts(method: "GET", fields: [:]), variants: variants, selected: variants[50], reason: .stale)
         let tags = EntityTagCondition(revalidation?.fields["If-None-Match"] ?? "").tags
         #expect(tags.count == 16)
         #expect(tags.first?.text == "\"50\"")

@@ -35,7 +35,7 @@ import Testing
             Issue.record("not served from the store")
             return
         }
-        #expect(reuse.backgroundRevalidation == Revalidation(index: 0, fields: [:], reason: .stale))
+        #expect(reuse.backgroundRevalidation == Revalidation(variant: reuse.variant, fields: [:], reason: .stale))
     }
 
     @Test func requestThatForbidsTheNetworkStartsNoRefresh() {

@@ -91,7 +91,7 @@ import Testing
         let response = StoredResponse(
             method: "GET", status: 200, fields: stored, requestTime: now, responseTime: now, vary: .none)
         let exchange = Exchange(
-            request: RequestFacts(method: "GET", fields: [:]), candidates: [], status: 304, fields: new,
+            request: RequestFacts(method: "GET", fields: [:]), variants: [], status: 304, fields: new,
             requestTime: now, responseTime: now)
         let updated = StorableFields.updated(response, by: exchange, isShared: false).fields
         #expect(updated.values(of: "A") == ["new"])

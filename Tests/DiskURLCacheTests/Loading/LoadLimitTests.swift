@@ -160,15 +160,15 @@ import Testing
 
     /// Of a whole that would take much memory to put together, no part is asked for.
     @Test func aLargeWholeIsNotMadeOfParts() {
-        func candidate(total: Int) -> Candidate {
-            Candidate(
-                response: StoredResponse(
+        func part(total: Int) -> StoredVariant {
+            PureCache.variant(
+                StoredResponse(
                     method: "GET", status: 206,
                     fields: ["ETag": "\"1\"", "Content-Range": "bytes 0-3/\(total)"], requestTime: PureCache.start,
-                    responseTime: PureCache.start, vary: .none), bodyLength: 4)
+                    responseTime: PureCache.start, vary: .none), length: 4)
         }
         for (total, isCompleted) in [(8 << 20, true), (8 << 20 + 1, false)] {
-            let completion = PartialContent.completion(of: candidate(total: total), index: 0, isFresh: true)
+            let completion = PartialContent.completion(of: part(total: total), isFresh: true)
             #expect((completion != nil) == isCompleted)
         }
     }

@@ -171,8 +171,10 @@ struct MachineDriver {
 
     /// A refresh of the first of these, in place of `start`.
     mutating func refresh(_ stored: [Stored]) -> MachineActions {
-        let revalidation = Revalidation(index: 0, fields: ["If-None-Match": "\"e\""], reason: .stale)
-        return send(.refreshing(responses(stored), revalidation, now: now))
+        let stored = responses(stored)
+        let revalidation = Revalidation(
+            variant: stored.variants.first, fields: ["If-None-Match": "\"e\""], reason: .stale)
+        return send(.refreshing(stored, revalidation, now: now))
     }
 
     private func responses(_ stored: [Stored], body: String? = nil) -> StoredResponses {

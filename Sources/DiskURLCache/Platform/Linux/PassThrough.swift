@@ -168,7 +168,7 @@
             get.httpBody = nil
             let hop = cache.resolve(DiskURLCache.Request(get))
             let exchange = Exchange(
-                request: facts, url: hop.request.url, revalidation: nil, candidates: [], status: response.statusCode,
+                request: facts, url: hop.request.url, revalidation: nil, variants: [], status: response.statusCode,
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
             let options = cache.cachingOptions(for: hop, response: exchange.fields)
             let verdict = Storability.verdict(for: exchange, options: options)

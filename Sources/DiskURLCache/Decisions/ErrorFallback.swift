@@ -18,21 +18,20 @@ extension RequestDecider {
         if directives.noStore { return .refused(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return .refused(.precondition) }
         var digests = FieldDigests(of: request.fields)
-        guard let index = firstMatch(&digests, where: { $0.status != 206 }) else { return .refused(.notInCache) }
-        let candidate = candidates[index]
+        guard let variant = firstMatch(&digests, where: { $0.status != 206 }) else { return .refused(.notInCache) }
         // A stored error is no better than the error that arrived.
-        if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }
-        let facts = candidate.reuseFacts.governed(by: options)
+        if StatusCode.isServerTrouble(variant.response.status) { return .refused(.storedError) }
+        let facts = variant.reuseFacts.governed(by: options)
         let freshness = Freshness(of: facts, options: options, now: now)
         let prohibition = prohibition(of: facts, freshness)
         if let prohibition, !options.acceptsAnyStored { return .refused(prohibition) }
-        switch Presentation.fit(of: candidate, to: request) {
+        switch Presentation.fit(of: variant.response, length: variant.bodyLength, to: request) {
         case .unanswerable(let reason): return .refused(reason)
         case .presentation(let presentation):
             let allowance = prohibition.map { .anyStored(against: $0) } ?? DiskURLCache.Reason.staleIfError
             return .reuse(
                 Reuse(
-                    index: index, allowance: prohibition == nil && freshness.isFresh ? nil : allowance,
+                    variant: variant, allowance: prohibition == nil && freshness.isFresh ? nil : allowance,
                     freshness: freshness, presentation: presentation))
         }
     }

@@ -18,11 +18,11 @@ enum PartialContent {
 
     /// The range that a stored 206 holds. Nil for any other response, and for a 206 whose body is longer than its
     /// range: it is not known which bytes those are.
-    static func held(by candidate: Candidate) -> ContentRange? {
-        guard var held = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
+    static func held(by variant: StoredVariant) -> ContentRange? {
+        guard var held = range(of: variant.response), isConsistent(variant.response, length: variant.bodyLength)
         else { return nil }
         // If the transfer was cut short, the part holds the bytes that arrived.
-        held.range = held.range.prefix(candidate.bodyLength)
+        held.range = held.range.prefix(variant.bodyLength)
         return held
     }
 
@@ -40,12 +40,12 @@ enum PartialContent {
 
     /// A 206 is stored if it answers the request's range, is fresh for a time, is neither multipart nor encoded,
     /// and replaces no whole response.
-    static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [Int]) -> Bool {
+    static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [StoredVariant]) -> Bool {
         exchange.request.wish("Range") != nil
             && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
             && exchange.fields["Content-Encoding"] == nil
             && lifetime > 0
-            && matching.allSatisfy { exchange.candidates[$0].response.status == 206 }
+            && matching.allSatisfy { $0.response.status == 206 }
     }
 
     /// In bytes. The parts of a whole are joined in memory, so a larger whole is fetched as a whole.
@@ -55,35 +55,35 @@ enum PartialContent {
     ///
     /// With `If-Range`, an origin that has a newer representation sends all of it. Parts are combined only under a
     /// strong validator; the answer shows whether the origin sends one.
-    static func completion(of candidate: Candidate, index: Int, isFresh: Bool) -> Revalidation? {
-        guard let held = held(by: candidate), held.range.lowerBound == 0, !held.range.isEmpty,
+    static func completion(of variant: StoredVariant, isFresh: Bool) -> Revalidation? {
+        guard let held = held(by: variant), held.range.lowerBound == 0, !held.range.isEmpty,
             held.range.upperBound < held.total, held.total <= largestWhole
         else { return nil }
         var fields: HeaderFields = ["Range": "bytes=\(held.range.upperBound)-"]
-        if let tag = candidate.response.entityTag, !tag.isWeak {
+        if let tag = variant.response.entityTag, !tag.isWeak {
             fields.set("If-Range", tag.text)
         } else if !isFresh {
             return nil
         }
         return Revalidation(
-            index: index, fields: fields, reason: .rangeNotHeld, purpose: .complete(from: held.range.upperBound))
+            variant: variant, fields: fields, reason: .rangeNotHeld, purpose: .complete(from: held.range.upperBound))
     }
 
     /// The whole response made of the stored beginning and the 206 that arrives, and how long each must be; nil when
     /// they may not be combined: only the same strong validator says that both are parts of one representation (RFC
     /// 9111 §3.4).
     static func combined(
-        _ exchange: Exchange, with candidate: Candidate, from start: Int, isShared: Bool
+        _ exchange: Exchange, with variant: StoredVariant, from start: Int, isShared: Bool
     ) -> (StoredResponse, Parts)? {
         guard exchange.status == 206, exchange.fields["Content-Encoding"] == nil else { return nil }
         // The new part is all that the stored one lacks.
-        guard let held = held(by: candidate), held.range.upperBound == start else { return nil }
+        guard let held = held(by: variant), held.range.upperBound == start else { return nil }
         guard let range = exchange.fields["Content-Range"].flatMap(ContentRange.init) else { return nil }
         guard range.total == held.total, range.range == start..<held.total else { return nil }
-        guard let stored = candidate.response.entityTag,
+        guard let stored = variant.response.entityTag,
             let new = exchange.fields["ETag"].flatMap(EntityTag.init), stored.stronglyMatches(new)
         else { return nil }
-        var whole = StorableFields.updated(candidate.response, by: exchange, isShared: isShared)
+        var whole = StorableFields.updated(variant.response, by: exchange, isShared: isShared)
         whole.status = 200
         whole.fields.remove("Content-Range")
         // Of the first part alone (RFC 9530 §2).

@@ -36,9 +36,7 @@ enum Storability {
         if !look.hasDate { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
 
         var digests = FieldDigests(of: request.fields)
-        let matching = exchange.candidates.indices.filter {
-            exchange.candidates[$0].response.answers(request, &digests)
-        }
+        let matching = exchange.variants.filter { $0.response.answers(request, &digests) }
         if exchange.status == 206 {
             guard PartialContent.isStorable(exchange, lifetime: lifetime, replacing: matching) else {
                 return .refuse(.partialContent)
@@ -59,8 +57,8 @@ enum Storability {
         }
         return .store(
             response,
-            replacing: exchange.candidates.indices.filter {
-                replaces(response, exchange.candidates[$0].response, matches: matching.contains($0))
+            replacing: exchange.variants.filter {
+                replaces(response, $0.response, matches: matching.contains($0))
             }, servesOthers: servesOthers)
     }
 
@@ -107,7 +105,7 @@ enum Storability {
         let method = exchange.request.method
         // The response to a GET answers a HEAD, and is updated by it (`HeadUpdate`).
         if method == "HEAD",
-            exchange.status != 200 || exchange.candidates.contains(where: { $0.response.method != "HEAD" })
+            exchange.status != 200 || exchange.variants.contains(where: { $0.response.method != "HEAD" })
         {
             return nil
         }

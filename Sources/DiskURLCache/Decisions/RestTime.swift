@@ -64,7 +64,7 @@ extension Storability {
     private static func isReplaceable(_ exchange: Exchange, _ options: CachingOptions) -> Bool {
         guard StatusCode.isServerTrouble(exchange.status) else { return false }
         let decider = RequestDecider(
-            request: exchange.request, candidates: exchange.candidates, policy: .useProtocol, options: options,
+            request: exchange.request, variants: exchange.variants, policy: .useProtocol, options: options,
             now: exchange.responseTime)
         return decider.errorFallback().reuse != nil
     }

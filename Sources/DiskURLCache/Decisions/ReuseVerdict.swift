@@ -13,8 +13,8 @@ struct ReuseVerdict {
 }
 
 extension RequestDecider {
-    func verdict(on candidate: Candidate) -> ReuseVerdict {
-        let facts = candidate.reuseFacts.governed(by: options)
+    func verdict(on variant: StoredVariant) -> ReuseVerdict {
+        let facts = variant.reuseFacts.governed(by: options)
         let freshness = Freshness(of: facts, options: options, now: now)
         return ReuseVerdict(freshness: freshness, outcome: outcome(freshness, facts))
     }

@@ -8,7 +8,7 @@ struct Exchange: Sendable {
     var url: String?
     /// The decision before the request was sent, if that was a revalidation.
     var revalidation: Revalidation?
-    var candidates: [Candidate]
+    var variants: [StoredVariant]
     var status: Int
     var fields: HeaderFields
     /// When the request was sent.
@@ -22,13 +22,13 @@ struct Exchange: Sendable {
 ///
 /// Indirect, since a load copies its decision a dozen times.
 indirect enum ResponseDecision: Sendable, Equatable {
-    /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of
-    /// `candidates[index]`.
-    case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
-    /// A 206 with the rest of a partially stored response: the whole body is the body of `candidates[index]` followed
-    /// by the arriving bytes. If both have the right lengths, answer with the whole, and store it if the verdict says
+    /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of the
+    /// variant.
+    case freshen(StoredVariant, StoredResponse, Presentation, changes: [StoreChange])
+    /// A 206 with the rest of a partially stored response: the whole body is the body of the variant followed by the
+    /// arriving bytes. If both have the right lengths, answer with the whole, and store it if the verdict says
     /// so. If not, send the client's request again, as for `repeatRequest`.
-    case combine(index: Int, StoredResponse, PartialContent.Parts, StorageVerdict)
+    case combine(StoredVariant, StoredResponse, PartialContent.Parts, StorageVerdict)
     /// The origin answered with an error, and a stored response replaces it (RFC 5861 §4).
     case useStaleOnError(Reuse)
     /// The answer is a reply to the fields that the cache added, and matches no stored response: send the client's
@@ -40,10 +40,9 @@ indirect enum ResponseDecision: Sendable, Equatable {
 
 /// Whether the answer is to be stored.
 enum StorageVerdict: Sendable, Equatable {
-    /// Store the response, and remove the candidates with these indices. Its method may differ from the request's: the
-    /// answer to a POST may be stored for GET. `servesOthers`: the next identical request could be answered without the
-    /// origin.
-    case store(StoredResponse, replacing: [Int], servesOthers: Bool)
+    /// Store the response, and remove those that it replaces. Its method may differ from the request's: the answer to a
+    /// POST may be stored for GET. `servesOthers`: the next identical request could be answered without the origin.
+    case store(StoredResponse, replacing: [StoredVariant], servesOthers: Bool)
     case refuse(DiskURLCache.Reason)
     /// Do not store the response, for this reason. Hold it in memory apart from what is stored: the app does not want
     /// the origin to be asked again yet (`CachingOptions.minimumInterval`, `errorLifetime`).
@@ -53,17 +52,17 @@ enum StorageVerdict: Sendable, Equatable {
 /// A change of a stored response that needs no new body.
 enum StoreChange: Sendable, Equatable {
     /// Replace the head; keep the body.
-    case update(index: Int, StoredResponse)
-    /// Store one more variant, with the body of that candidate.
-    case addVariant(bodyOf: Int, StoredResponse)
-    case remove(index: Int)
+    case update(StoredVariant, StoredResponse)
+    /// Store one more variant, with the body of the one that a 304 has confirmed.
+    case addVariant(bodyOf: StoredVariant, StoredResponse)
+    case remove(StoredVariant)
 }
 
 extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
         if StatusCode.isServerTrouble(exchange.status) {
             let decider = RequestDecider(
-                request: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
+                request: exchange.request, variants: exchange.variants, policy: exchange.policy, options: options,
                 now: exchange.responseTime)
             if let reuse = decider.errorFallback().reuse { return .useStaleOnError(reuse) }
         }
@@ -88,13 +87,13 @@ extension ResponseDecision {
     private static func completion(
         of exchange: Exchange, revalidation: Revalidation, from start: Int, options: CachingOptions
     ) -> ResponseDecision {
-        guard let index = revalidation.index, exchange.candidates.indices.contains(index),
+        guard let variant = revalidation.variant,
             let (whole, parts) = PartialContent.combined(
-                exchange, with: exchange.candidates[index], from: start, isShared: options.isShared)
+                exchange, with: variant, from: start, isShared: options.isShared)
         else { return .repeatRequest }
         let prohibition = Storability.prohibition(ofUpdated: whole, by: exchange, options: options)
-        let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index], servesOthers: false)
-        return .combine(index: index, whole, parts, verdict)
+        let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [variant], servesOthers: false)
+        return .combine(variant, whole, parts, verdict)
     }
 
     private static func isAnswerToClient(_ exchange: Exchange) -> Bool {
@@ -120,8 +119,6 @@ extension ResponseDecision {
             StatusCode.isReplacement(exchange.status)
         else { return [] }
         var digests = FieldDigests(of: exchange.request.fields)
-        return exchange.candidates.indices
-            .filter { exchange.candidates[$0].response.vary.matches(&digests) }
-            .map { .remove(index: $0) }
+        return exchange.variants.filter { $0.response.vary.matches(&digests) }.map { .remove($0) }
     }
 }

@@ -3,8 +3,8 @@ import Foundation
 /// Decides about one request (RFC 9111 §4), from the stored responses and the client's wishes.
 struct RequestDecider {
     let request: RequestFacts
-    /// All responses stored for the key of the request, the most recent first, whatever method they answered.
-    let candidates: [Candidate]
+    /// All HTTP responses stored for the key of the request, the most recent first, whatever method they answered.
+    let variants: [StoredVariant]
     let policy: ReusePolicy
     let options: CachingOptions
     let now: Date
@@ -17,50 +17,49 @@ struct RequestDecider {
         if directives.noStore, !acceptsAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
         var digests = FieldDigests(of: request.fields)
-        if let index = firstMatch(&digests, where: { $0.status != 206 }) { return whole(index) }
-        let index = firstMatch(&digests) { _ in true }
-        if request.isRetrieval, let index { return part(index) }
+        if let variant = firstMatch(&digests, where: { $0.status != 206 }) { return whole(variant) }
+        let part = firstMatch(&digests) { _ in true }
+        if request.isRetrieval, let part { return self.part(part) }
         // The validators of the other variants are offered.
-        if index == nil, candidates.contains(where: { $0.response.answers(method: request.method) }) {
+        if part == nil, variants.contains(where: { $0.response.answers(method: request.method) }) {
             return validation(of: nil, because: .variantNotInCache)
         }
         return network(.notInCache)
     }
 
-    func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> Int? {
+    func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> StoredVariant? {
         // To keep the digests of one comparison would cost more than the comparison.
-        if candidates.count == 1 {
-            return condition(candidates[0].response) && candidates[0].response.answers(request) ? 0 : nil
+        if variants.count == 1 {
+            let variant = variants[0]
+            return condition(variant.response) && variant.response.answers(request) ? variant : nil
         }
-        return candidates.firstIndex { condition($0.response) && $0.response.answers(request, &digests) }
+        return variants.first { condition($0.response) && $0.response.answers(request, &digests) }
     }
 
     /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.
     var acceptsAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
 
-    private func whole(_ index: Int) -> CacheDecision {
-        let candidate = candidates[index]
-        switch Presentation.fit(of: candidate, to: request) {
+    private func whole(_ variant: StoredVariant) -> CacheDecision {
+        switch Presentation.fit(of: variant.response, length: variant.bodyLength, to: request) {
         case .unanswerable(let reason):
             return network(reason)
         case .presentation(let presentation):
-            let verdict = verdict(on: candidate)
+            let verdict = verdict(on: variant)
             switch verdict.outcome {
             case .reuse(let allowance):
-                return .useStored(reuse(index, allowance, verdict.freshness, presentation))
+                return .useStored(reuse(variant, allowance, verdict.freshness, presentation))
             case .ask(let reason):
-                return validation(of: index, because: reason)
+                return validation(of: variant, because: reason)
             }
         }
     }
 
     /// A stored 206 can answer a request for a range that it holds, or be completed by requesting the rest.
-    private func part(_ index: Int) -> CacheDecision {
-        let candidate = candidates[index]
-        guard let held = PartialContent.held(by: candidate),
+    private func part(_ variant: StoredVariant) -> CacheDecision {
+        guard let held = PartialContent.held(by: variant),
             ["If-None-Match", "If-Modified-Since", "If-Range"].allSatisfy({ request.wish($0) == nil })
         else { return network(.rangeNotHeld) }
-        let verdict = verdict(on: candidate)
+        let verdict = verdict(on: variant)
         switch request.wish("Range").map(RangeRequest.init) {
         case .single(let range):
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
@@ -71,45 +70,44 @@ struct RequestDecider {
             let bytes = wanted.lowerBound - start..<wanted.upperBound - start
             return .useStored(
                 reuse(
-                    index, allowance, verdict.freshness, .range(bytes, first: wanted.lowerBound, total: held.total)))
+                    variant, allowance, verdict.freshness, .range(bytes, first: wanted.lowerBound, total: held.total)))
         case .other:
             return network(.unsupportedRange)
         case .malformed, nil:
             guard mayUseNetwork, policy != .revalidate, !directives.noCache,
-                let completion = PartialContent.completion(
-                    of: candidate, index: index, isFresh: verdict.freshness.isFresh)
+                let completion = PartialContent.completion(of: variant, isFresh: verdict.freshness.isFresh)
             else { return network(.rangeNotHeld) }
             return .revalidate(completion)
         }
     }
 
-    /// The reuse of a candidate that the origin has just confirmed; nil if it cannot answer the request.
-    func reuse(of index: Int) -> Reuse? {
-        guard case .presentation(let presentation) = Presentation.fit(of: candidates[index], to: request) else {
-            return nil
-        }
-        return reuse(index, nil, verdict(on: candidates[index]).freshness, presentation)
+    /// The reuse of a variant that the origin has just confirmed; nil if it cannot answer the request.
+    func reuse(of variant: StoredVariant) -> Reuse? {
+        let fit = Presentation.fit(of: variant.response, length: variant.bodyLength, to: request)
+        guard case .presentation(let presentation) = fit else { return nil }
+        return reuse(variant, nil, verdict(on: variant).freshness, presentation)
     }
 
     private func reuse(
-        _ index: Int, _ allowance: DiskURLCache.Reason?, _ freshness: Freshness, _ presentation: Presentation
+        _ variant: StoredVariant, _ allowance: DiskURLCache.Reason?, _ freshness: Freshness,
+        _ presentation: Presentation
     ) -> Reuse {
         var background: Revalidation?
         if allowance == .staleWhileRevalidate, mayUseNetwork {
             background =
                 Revalidation.conditional(
-                    for: request.unconditional, candidates: candidates, selected: index, reason: .stale)
-                ?? Revalidation(index: index, fields: HeaderFields(), reason: .stale)
+                    for: request.unconditional, variants: variants, selected: variant, reason: .stale)
+                ?? Revalidation(variant: variant, fields: HeaderFields(), reason: .stale)
         }
         return Reuse(
-            index: index, allowance: allowance, freshness: freshness, presentation: presentation,
+            variant: variant, allowance: allowance, freshness: freshness, presentation: presentation,
             backgroundRevalidation: background)
     }
 
-    private func validation(of index: Int?, because reason: DiskURLCache.Reason) -> CacheDecision {
+    private func validation(of variant: StoredVariant?, because reason: DiskURLCache.Reason) -> CacheDecision {
         guard mayUseNetwork,
             var revalidation = Revalidation.conditional(
-                for: request, candidates: candidates, selected: index, reason: reason)
+                for: request, variants: variants, selected: variant, reason: reason)
         else { return network(reason) }
         for field in endToEndFields.fields { revalidation.fields.append(field.name, field.value) }
         return .revalidate(revalidation)

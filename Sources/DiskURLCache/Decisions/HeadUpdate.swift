@@ -13,32 +13,31 @@ enum HeadUpdate {
         else { return [] }
         var changes: [StoreChange] = []
         var isChosen = true
-        for index in exchange.candidates.indices {
-            let candidate = exchange.candidates[index]
-            guard candidate.response.status == 200, candidate.response.answers(exchange.request) else { continue }
-            guard describes(exchange, candidate) else {
-                changes.append(.remove(index: index))
+        for variant in exchange.variants
+        where variant.response.status == 200 && variant.response.answers(exchange.request) {
+            guard describes(exchange, variant) else {
+                changes.append(.remove(variant))
                 continue
             }
             guard isChosen, ["ETag", "Last-Modified"].contains(where: { exchange.fields[$0] != nil }) else { continue }
             isChosen = false
-            var updated = StorableFields.updated(candidate.response, by: exchange, isShared: options.isShared)
+            var updated = StorableFields.updated(variant.response, by: exchange, isShared: options.isShared)
             updated.vary = VaryKey(response: updated.fields, request: exchange.request)
             let reason = Storability.prohibition(ofUpdated: updated, by: exchange, options: options)
-            changes.append(reason == nil ? .update(index: index, updated) : .remove(index: index))
+            changes.append(reason == nil ? .update(variant, updated) : .remove(variant))
         }
         return changes
     }
 
     /// Whether a GET would have got the stored response: each validator and the length in the answer must equal the
     /// stored ones. A field that the stored response lacks is not equal.
-    private static func describes(_ exchange: Exchange, _ candidate: Candidate) -> Bool {
-        let stored = candidate.response
+    private static func describes(_ exchange: Exchange, _ variant: StoredVariant) -> Bool {
+        let stored = variant.response
         for name in ["ETag", "Last-Modified"] {
             guard let new = exchange.fields[name] else { continue }
             guard stored.fields[name]?.hasSameBytes(as: new) == true else { return false }
         }
-        if let new = exchange.fields["Content-Length"], new != length(of: candidate) { return false }
+        if let new = exchange.fields["Content-Length"], new != length(of: variant) { return false }
         guard let names = VaryKey.names(in: exchange.fields["Vary"]) else { return false }
         if Set(stored.vary.fields.map(\.name)).isSuperset(of: names) { return true }
         // The request that the stored response answered is not known any more, so its other fields cannot be compared.
@@ -49,11 +48,11 @@ enum HeadUpdate {
 
     /// `Content-Length` of a stored response; without one, the length of its body, unless the platform decoded the
     /// body.
-    private static func length(of candidate: Candidate) -> String? {
-        if let length = candidate.response.fields["Content-Length"] { return length }
-        guard candidate.response.method == "GET", candidate.response.fields["Content-Encoding"] == nil else {
+    private static func length(of variant: StoredVariant) -> String? {
+        if let length = variant.response.fields["Content-Length"] { return length }
+        guard variant.response.method == "GET", variant.response.fields["Content-Encoding"] == nil else {
             return nil
         }
-        return String(candidate.bodyLength)
+        return String(variant.bodyLength)
     }
 }

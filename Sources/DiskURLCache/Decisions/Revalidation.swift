@@ -8,8 +8,8 @@ struct Revalidation: Sendable, Equatable {
         case complete(from: Int)
     }
 
-    /// The selected candidate; nil if `Vary` selects none, and the validators of other variants are offered.
-    var index: Int?
+    /// The selected variant; nil if `Vary` selects none, and the validators of other variants are offered.
+    var variant: StoredVariant?
     /// Fields to set on the request; they replace fields of the same name.
     var fields: HeaderFields
     var reason: DiskURLCache.Reason
@@ -26,10 +26,10 @@ extension Revalidation {
     /// The client's own tags stay in the list; its own date is replaced by the selected response's. The client's own
     /// condition is judged again after the answer.
     static func conditional(
-        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: DiskURLCache.Reason
+        for request: RequestFacts, variants: [StoredVariant], selected: StoredVariant?, reason: DiskURLCache.Reason
     ) -> Revalidation? {
         guard request.isRetrieval || request.method == "HEAD" else { return nil }
-        var tags = offeredTags(of: candidates, for: request, selected: selected)
+        var tags = offeredTags(of: variants, for: request, selected: selected)
         var fields = HeaderFields()
         if let condition = request.wish("If-None-Match") {
             guard case .tags(let requestTags) = EntityTagCondition(condition), !tags.isEmpty else { return nil }
@@ -37,24 +37,24 @@ extension Revalidation {
         }
         if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
         // As it came: some servers write a time in their own zone, and know it again.
-        if let response = selected.map({ candidates[$0].response }), isValidatable(response, for: request),
+        if let response = selected?.response, isValidatable(response, for: request),
             let date = response.fields["Last-Modified"], date.contains(byte: UInt8(ascii: ":"))
         {
             fields.set("If-Modified-Since", date)
         }
         guard !fields.fields.isEmpty else { return nil }
-        return Revalidation(index: selected, fields: fields, reason: reason)
+        return Revalidation(variant: selected, fields: fields, reason: reason)
     }
 
     /// The tags of stored successes, the selected response's first. A tag is left out if a 304 that confirms it could
     /// not answer the request (for several ranges, say): the whole response would have to be fetched once more.
     private static func offeredTags(
-        of candidates: [Candidate], for request: RequestFacts, selected: Int?
+        of variants: [StoredVariant], for request: RequestFacts, selected: StoredVariant?
     ) -> [EntityTag] {
         var tags: [EntityTag] = []
-        for index in validatable(candidates, for: request, first: selected) {
-            guard let tag = candidates[index].response.entityTag, !tags.contains(tag),
-                case .presentation = Presentation.fit(of: candidates[index], to: request)
+        for variant in validatable(variants, for: request, first: selected) {
+            guard let tag = variant.response.entityTag, !tags.contains(tag),
+                case .presentation = Presentation.fit(of: variant.response, length: variant.bodyLength, to: request)
             else { continue }
             tags.append(tag)
             if tags.count == greatestTagCount { break }
@@ -62,11 +62,13 @@ extension Revalidation {
         return tags
     }
 
-    /// The candidates that a 304 may confirm, the selected one first.
-    static func validatable(_ candidates: [Candidate], for request: RequestFacts, first selected: Int?) -> [Int] {
-        var order = candidates.indices.filter { $0 != selected }
+    /// The variants that a 304 may confirm, the selected one first.
+    static func validatable(
+        _ variants: [StoredVariant], for request: RequestFacts, first selected: StoredVariant?
+    ) -> [StoredVariant] {
+        var order = variants.filter { $0 != selected }
         if let selected { order.insert(selected, at: 0) }
-        return order.filter { isValidatable(candidates[$0].response, for: request) }
+        return order.filter { isValidatable($0.response, for: request) }
     }
 
     /// RFC 9110 §13.2.1: an origin judges conditions only when it would answer with a success.
