@@ -1,9 +1,3 @@
-/// A key of the memory layer.
-protocol MemoryKey: Hashable, Sendable {
-    /// The hash of the resource, by which the values of all its keys are found. Two resources may have the same hash.
-    var resource: UInt64 { get }
-}
-
 /// A value in memory.
 protocol MemoryValue: Sendable {
     /// In bytes.
@@ -19,16 +13,18 @@ protocol MemoryValue: Sendable {
 /// totals may be taken while a shard's lock is held, but not the other way round.
 ///
 /// Each use has a time of the monotonic clock, so that the least recently used value of all shards can be found.
-final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
+final class MemoryCache<Value: MemoryValue>: Sendable {
     /// Used only under its shard's lock. A class, so that a lookup does not copy it.
     private final class Node {
-        let key: Key
+        let key: RequestKey
         let hash: Int
+        /// The hash of the resource, by which the values of all its keys are found. Two resources may have the same
+        /// hash.
         let resource: UInt64
         var value: Value
         var lastUse: UInt64
 
-        init(_ key: Key, _ value: Value) {
+        init(_ key: RequestKey, _ value: Value) {
             self.key = key
             hash = key.hashValue
             resource = key.resource
@@ -43,10 +39,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         var nodes: [Node?] = []
         var free: [Int] = []
         var order = LRUList()
-        /// Keys that are being read from the layer below: see `beginRead`.
-        var reads: [Key: UInt64] = [:]
-        var lastRead: UInt64 = 0
-
+        /// Counts the changes: see `generation(of:)`.
+        var generation: UInt64 = 0
         /// The time of the last use. Threads may get the lock in a different order than their times.
         var latest: UInt64 = 0
 
@@ -58,14 +52,14 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
 
         @inline(__always)
-        func slot(of key: Key, _ hash: Int) -> Int? {
+        func slot(of key: RequestKey, _ hash: Int) -> Int? {
             table.position(hash: hash) { slot in
                 guard let node = nodes[slot] else { return false }
                 return node.hash == hash && node.key == key
             }
         }
 
-        func node(of key: Key, _ hash: Int) -> Node? { slot(of: key, hash).flatMap { nodes[$0] } }
+        func node(of key: RequestKey, _ hash: Int) -> Node? { slot(of: key, hash).flatMap { nodes[$0] } }
 
         mutating func insert(_ node: Node) {
             let slot = free.popLast() ?? nodes.count
@@ -88,7 +82,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         var cost = 0
         var costLimit: Int
         /// All keys by their resources.
-        var keys: [UInt64: Set<Key>] = [:]
+        var keys: [UInt64: Set<RequestKey>] = [:]
 
         /// False if the value alone exceeds the limit.
         mutating func add(_ node: Node) -> Bool {
@@ -127,7 +121,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    func value(for key: Key) -> Value? {
+    func value(for key: RequestKey) -> Value? {
         use(key) { $0 }
     }
 
@@ -136,7 +130,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     /// - Parameter now: the time of the monotonic clock, in nanoseconds.
     @inline(__always)
     func use<Result>(
-        _ key: Key, at now: UInt64 = MonotonicTime.nanoseconds, _ body: (Value) -> Result?
+        _ key: RequestKey, at now: UInt64 = MonotonicTime.nanoseconds, _ body: (Value) -> Result?
     ) -> Result? {
         let hash = key.hashValue
         return shard(of: hash).withLock { shard in
@@ -147,14 +141,14 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    func contains(_ key: Key) -> Bool {
+    func contains(_ key: RequestKey) -> Bool {
         let hash = key.hashValue
         return shard(of: hash).withLock { $0.slot(of: key, hash) != nil }
     }
 
     /// The keys that were used after a time, with the times of use, in nanoseconds of the monotonic clock.
-    func uses(since time: UInt64) -> [(key: Key, time: UInt64)] {
-        var uses: [(key: Key, time: UInt64)] = []
+    func uses(since time: UInt64) -> [(key: RequestKey, time: UInt64)] {
+        var uses: [(key: RequestKey, time: UInt64)] = []
         for lock in shards {
             lock.withLock { shard in
                 var next = shard.order.mostRecent
@@ -169,10 +163,10 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     /// Changes the value of a key under its shard's lock. Counts as a use. A value that alone exceeds the limit is not
     /// kept.
-    func update(_ key: Key, _ change: (inout Value?) -> Void) {
+    func update(_ key: RequestKey, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
         shard(of: hash).withLock { shard in
-            if !shard.reads.isEmpty { shard.reads[key] = nil }
+            shard.generation &+= 1
             var value = shard.node(of: key, hash)?.value
             change(&value)
             set(value, for: key, in: &shard)
@@ -180,13 +174,13 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         trim()
     }
 
-    func removeValue(for key: Key) {
+    func removeValue(for key: RequestKey) {
         update(key) { $0 = nil }
     }
 
     /// Changes the values of a resource, each under its shard's lock, and visits no others. Does not count as a use.
-    func update(resource: UInt64, _ change: (Key, inout Value?) -> Void) {
-        for lock in shards { lock.withLock { $0.reads = $0.reads.filter { $0.key.resource != resource } } }
+    func update(resource: UInt64, _ change: (RequestKey, inout Value?) -> Void) {
+        for lock in shards { lock.withLock { $0.generation &+= 1 } }
         for key in totals.withLock({ $0.keys[resource] ?? [] }) {
             let hash = key.hashValue
             shard(of: hash).withLock { shard in
@@ -196,10 +190,10 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     }
 
     /// Changes every value under its shard's lock. Does not count as a use.
-    func updateAll(_ change: (Key, inout Value?) -> Void) {
+    func updateAll(_ change: (RequestKey, inout Value?) -> Void) {
         for lock in shards {
             lock.withLock { shard in
-                shard.reads.removeAll()
+                shard.generation &+= 1
                 for slot in shard.nodes.indices {
                     if let node = shard.nodes[slot] { update(node, in: &shard, change) }
                 }
@@ -207,7 +201,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    private func update(_ node: Node, in shard: inout Shard, _ change: (Key, inout Value?) -> Void) {
+    private func update(_ node: Node, in shard: inout Shard, _ change: (RequestKey, inout Value?) -> Void) {
         var value: Value? = node.value
         change(node.key, &value)
         guard let value, !value.isEmpty else { return discard(node, in: &shard) }
@@ -221,22 +215,15 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     // MARK: Promotion
 
-    /// Announces that a key is being read from the layer below. `endRead` keeps the value only if the key was neither
-    /// stored nor removed meanwhile, which the ticket shows.
-    func beginRead(_ key: Key) -> UInt64 {
-        shard(of: key.hashValue).withLock { shard in
-            shard.lastRead += 1
-            shard.reads[key] = shard.lastRead
-            return shard.lastRead
-        }
-    }
+    /// Taken before a key is read from the layer below. It is another one after each change of a key that shares the
+    /// shard, and after each removal of a resource: then `promote` keeps nothing, and the next lookup reads again.
+    func generation(of key: RequestKey) -> UInt64 { shard(of: key.hashValue).withLock { $0.generation } }
 
-    /// Keeps a value that was read, unless the key has changed since `beginRead`, or a later read of the key has begun.
-    func endRead(_ key: Key, ticket: UInt64, promoting value: Value?) {
+    /// Keeps a value that was read, unless the key may have been stored or removed since.
+    /// - Parameter generation: see `generation(of:)`.
+    func promote(_ value: Value, for key: RequestKey, readAt generation: UInt64) {
         shard(of: key.hashValue).withLock { shard in
-            guard shard.reads[key] == ticket else { return }
-            shard.reads[key] = nil
-            if let value { set(value, for: key, in: &shard) }
+            if shard.generation == generation { set(value, for: key, in: &shard) }
         }
         trim()
     }
@@ -249,7 +236,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]
     }
 
-    private func set(_ value: Value?, for key: Key, in shard: inout Shard) {
+    private func set(_ value: Value?, for key: RequestKey, in shard: inout Shard) {
         if let old = shard.node(of: key, key.hashValue) { discard(old, in: &shard) }
         guard let value, !value.isEmpty else { return }
         let node = Node(key, value)

@@ -1,7 +1,5 @@
 import Foundation
 
-extension RequestKey: MemoryKey {}
-
 /// The variants of a key in memory.
 struct MemoryRecord: MemoryValue {
     /// The variants, the most recent first. One without an entry is on disk: its body is too large for memory, or was

@@ -4,9 +4,9 @@
 /// held: so all layers see the changes of a key in the same order. Lookups do not take that lock. What they read from
 /// disk is put into memory, unless memory saw a change of the key meanwhile.
 final class TieredStore: Sendable {
-    let memory: MemoryCache<RequestKey, MemoryRecord>
+    let memory: MemoryCache<MemoryRecord>
     /// Responses that memory dropped when it ran short, and that the app still holds. Changed after memory.
-    let weakResponses = MemoryCache<RequestKey, WeakResponse>(costLimit: .max)
+    let weakResponses = MemoryCache<WeakResponse>(costLimit: .max)
     /// The layer below memory: the built-in one or an app's storage; nil without one.
     let disk: (any StorageLayer)?
     /// The same layer if it is the built-in one: for what an app's storage does not have, such as an order of use.
@@ -32,7 +32,7 @@ final class TieredStore: Sendable {
 
     /// - Parameter maintenance: the queue for the passes of the disk, whose work this store sets.
     init(
-        memory: MemoryCache<RequestKey, MemoryRecord>, maximumEntryFraction: Double, disk: (any StorageLayer)?,
+        memory: MemoryCache<MemoryRecord>, maximumEntryFraction: Double, disk: (any StorageLayer)?,
         maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
     ) {
         self.memory = memory
@@ -92,7 +92,7 @@ final class TieredStore: Sendable {
 
     /// Reads all layers. From then on memory knows all variants of the key.
     private func read(_ key: RequestKey) -> [StoredVariant] {
-        let ticket = memory.beginRead(key)
+        let generation = memory.generation(of: key)
         let known = memory.value(for: key)?.variants ?? []
         var below = disk?.variants(of: key) ?? []
         if let diskStore, diskStore.isShared, !below.isEmpty {
@@ -108,7 +108,7 @@ final class TieredStore: Sendable {
         let variants = Self.oneOfEach(known + below.map { keeping($0, of: key) })
         let record = MemoryRecord(variants: variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
         // If a loaded body is too large for memory, the next lookup reads again.
-        memory.endRead(key, ticket: ticket, promoting: record.cost <= largestMemoryEntry ? record : nil)
+        if record.cost <= largestMemoryEntry { memory.promote(record, for: key, readAt: generation) }
         return variants
     }
 

@@ -11,14 +11,21 @@ private struct Value: MemoryValue {
 }
 
 /// The resource is the first character.
-extension String: MemoryKey { public var resource: UInt64 { UInt64(utf8.first ?? 0) } }
+private func key(_ text: String) -> RequestKey { RequestKey(text: text, uri: String(text.prefix(1)), isForHead: false) }
 
-extension MemoryCache<String, Value> {
-    fileprivate func insert(_ number: Int, for key: String, cost: Int) {
-        update(key) { $0 = Value(number: number, cost: cost) }
+extension MemoryCache<Value> {
+    fileprivate func insert(_ number: Int, for text: String, cost: Int) {
+        update(key(text)) { $0 = Value(number: number, cost: cost) }
     }
 
-    fileprivate func number(for key: String) -> Int? { value(for: key)?.number }
+    fileprivate func number(for text: String) -> Int? { value(for: key(text))?.number }
+    fileprivate func contains(_ text: String) -> Bool { contains(key(text)) }
+    fileprivate func removeValue(for text: String) { removeValue(for: key(text)) }
+    fileprivate func generation(of text: String) -> UInt64 { generation(of: key(text)) }
+
+    fileprivate func promote(_ number: Int, for text: String, readAt generation: UInt64) {
+        promote(Value(number: number, cost: 1), for: key(text), readAt: generation)
+    }
 }
 
 extension MemoryCache {
@@ -27,7 +34,7 @@ extension MemoryCache {
 }
 
 @Suite struct MemoryCacheTests {
-    private func cache(bytes: Int = 1_000) -> MemoryCache<String, Value> { MemoryCache(costLimit: bytes) }
+    private func cache(bytes: Int = 1_000) -> MemoryCache<Value> { MemoryCache(costLimit: bytes) }
 
     @Test func forgetsWhatWasUsedLeastRecently() {
         let cache = cache(bytes: 30)
@@ -60,7 +67,7 @@ extension MemoryCache {
         let cache = cache(bytes: 0)
         cache.insert(1, for: "a", cost: 1)
         #expect(cache.number(for: "a") == nil)
-        let negative = MemoryCache<String, Value>(costLimit: -5)
+        let negative = MemoryCache<Value>(costLimit: -5)
         negative.insert(1, for: "a", cost: 1)
         #expect(negative.count == 0)
     }
@@ -91,39 +98,43 @@ extension MemoryCache {
         for key in ["a1", "b1", "a2", "b2", "a3"] { cache.insert(1, for: key, cost: 1) }
         cache.insert(2, for: "a1", cost: 1)
         cache.removeValue(for: "a3")
-        let (ofB, ofA) = (cache.beginRead("b3"), cache.beginRead("a4"))
+        let generation = cache.generation(of: "a4")
         var visited: Set<String> = []
-        cache.update(resource: UInt64(UInt8(ascii: "a"))) { key, value in
-            visited.insert(key)
-            if key == "a2" { value = nil }
+        cache.update(resource: key("a").resource) { key, value in
+            visited.insert(key.text)
+            if key.text == "a2" { value = nil }
         }
         #expect(visited == ["a1", "a2"])
-        cache.endRead("b3", ticket: ofB, promoting: Value(number: 1, cost: 1))
-        cache.endRead("a4", ticket: ofA, promoting: Value(number: 1, cost: 1))
+        cache.promote(1, for: "a4", readAt: generation)
         #expect(cache.number(for: "a4") == nil, "it was read before the change")
-        #expect(["a1", "b1", "b2", "b3"].allSatisfy(cache.contains) && cache.count == 4)
-        cache.costLimit = 3
+        #expect(["a1", "b1", "b2"].allSatisfy(cache.contains) && cache.count == 3)
+        cache.costLimit = 2
         #expect(!cache.contains("b1"), "the one that was used longest ago")
-        cache.update(resource: UInt64(UInt8(ascii: "a"))) { $1 = Value(number: -1, cost: 0) }
-        #expect(cache.count == 2 && cache.totalCost == 2)
+        cache.update(resource: key("a").resource) { $1 = Value(number: -1, cost: 0) }
+        #expect(cache.count == 1 && cache.totalCost == 1)
     }
 
     @Test func aReadIsKeptOnlyIfTheKeyDidNotChange() {
         let cache = cache()
-        let quiet = cache.beginRead("a")
-        cache.endRead("a", ticket: quiet, promoting: Value(number: 1, cost: 1))
+        cache.promote(1, for: "a", readAt: cache.generation(of: "a"))
         #expect(cache.number(for: "a") == 1)
 
-        let overtaken = cache.beginRead("b")
+        let overtaken = cache.generation(of: "b")
         cache.insert(2, for: "b", cost: 1)
         cache.removeValue(for: "b")
-        cache.endRead("b", ticket: overtaken, promoting: Value(number: 1, cost: 1))
+        cache.promote(1, for: "b", readAt: overtaken)
         #expect(cache.number(for: "b") == nil)
 
-        let cleared = cache.beginRead("c")
+        let cleared = cache.generation(of: "c")
         cache.removeAll()
-        cache.endRead("c", ticket: cleared, promoting: Value(number: 1, cost: 1))
+        cache.promote(1, for: "c", readAt: cleared)
         #expect(cache.number(for: "c") == nil)
+
+        // Of two reads at the same time, both found the same.
+        let both = cache.generation(of: "d")
+        for _ in 0..<2 { cache.promote(1, for: "d", readAt: both) }
+        #expect(cache.number(for: "d") == 1)
+        #expect(cache.totalCost == 1)
     }
 
     /// Against a plain model: what is there is what was stored last, and the totals are exact.
@@ -157,8 +168,7 @@ extension MemoryCache {
                         let key = "\((step * 7 + thread) % 300)"
                         switch step % 5 {
                         case 0: cache.removeValue(for: key)
-                        case 1:
-                            cache.endRead(key, ticket: cache.beginRead(key), promoting: Value(number: step, cost: 50))
+                        case 1: cache.promote(step, for: key, readAt: cache.generation(of: key))
                         case 2:
                             if let hit = cache.number(for: key) {
                                 #expect((0..<8).contains { "\((hit * 7 + $0) % 300)" == key })
