@@ -79,13 +79,16 @@ private enum Content {
 }
 
 /// Its clock stands still: heads are made anew each second, and how many seconds a run takes under callgrind is chance.
-private func makeCache(memory: Int = 64 << 20) -> DiskURLCache {
+private func makeCache(
+    memory: Int = 64 << 20, keys: DiskURLCache.KeyPolicy = .standard
+) -> DiskURLCache {
     // Foundation makes its own cache when that is first asked for, which a cache of the library does within a second:
     // before the operations here, and not at some moment among them.
     _ = URLCache.shared
     return DiskURLCache.forTesting(clock: DiskURLCache.TestClock(date: Date())) { configuration in
         configuration.memoryCapacity = memory
         configuration.diskCapacity = 1 << 30
+        configuration.keyPolicy = keys
         configuration.directory = scratch.appendingPathComponent("cache")
     }
 }
@@ -152,6 +155,14 @@ private func load(_ count: Int, _ cacheControl: String, again: Bool = false) {
     }
 }
 
+private func store(_ count: Int, keys: DiskURLCache.KeyPolicy = .standard) {
+    let cache = makeCache(memory: 0, keys: keys)
+    _ = filled(cache)
+    let requests = (0..<entries + count).map { Content.request(entries + $0) }
+    let responses = requests.map { Content.cached($0) }
+    measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
+}
+
 private let operations: [String: (Int) -> Void] = [
     "memory-hit": { count in
         let cache = makeCache()
@@ -175,13 +186,9 @@ private let operations: [String: (Int) -> Void] = [
             if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
         }
     },
-    "store": { count in
-        let cache = makeCache(memory: 0)
-        _ = filled(cache)
-        let requests = (0..<entries + count).map { Content.request(entries + $0) }
-        let responses = requests.map { Content.cached($0) }
-        measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
-    },
+    "store": { store($0) },
+    // Under keys that are not the URLs, so that a record needs a SHA-256.
+    "store-other-key": { store($0, keys: .standard.sortingQueryItems()) },
     "store-memory-only": { count in
         let cache = makeCache()
         _ = filled(cache)
