@@ -138,7 +138,8 @@ package final class CacheCore: Sendable {
     ///   type apply.
     func cachingOptions(for hop: ResolvedRequest, response: HeaderFields?) -> CachingOptions {
         var options = hop.hasOptions ? cachingOptions(by: hop.options(for: response)) : standardOptions
-        options.isOffline = isOffline
+        // A change would copy them.
+        if isOffline { options.isOffline = true }
         // A method that has a key is cacheable: only a key policy gives a key to methods other than GET and HEAD.
         if hop.key != nil { options.allow(hop.facts.method) }
         return options
@@ -146,7 +147,7 @@ package final class CacheCore: Sendable {
 
     func cachingOptions(by options: DiskURLCache.Options) -> CachingOptions {
         var all = CachingOptions(options, configuration)
-        all.isOffline = isOffline
+        if isOffline { all.isOffline = true }
         return all
     }
 }
@@ -154,25 +155,27 @@ package final class CacheCore: Sendable {
 extension CachingOptions {
     fileprivate init(_ options: DiskURLCache.Options, _ configuration: DiskURLCache.Configuration) {
         func seconds(_ time: DiskURLCache.TimeSpan?) -> Int64? { time.map { Int64(clampingSeconds: $0.seconds) } }
-        self.init()
-        usesHeuristicFreshness = configuration.usesHeuristicFreshness
-        defaultStaleWhileRevalidate = seconds(options.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
-        defaultStaleIfError = seconds(options.staleIfError ?? configuration.staleIfError)
-        acceptsAnyStored = options.fallback == .anyStored
-        minimumInterval = seconds(options.minimumInterval)
-        errorLifetime = seconds(options.errorLifetime)
+        var values = Values()
+        values.usesHeuristicFreshness = configuration.usesHeuristicFreshness
+        values.defaultStaleWhileRevalidate = seconds(options.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
+        values.defaultStaleIfError = seconds(options.staleIfError ?? configuration.staleIfError)
+        values.acceptsAnyStored = options.fallback == .anyStored
+        values.minimumInterval = seconds(options.minimumInterval)
+        values.errorLifetime = seconds(options.errorLifetime)
         switch options.lifetime {
-        case .whenMissing(let time)?: lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
-        case .always(let time)?: lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))
-        case .atLeast(let time)?: lifetime = .atLeast(seconds: Int64(clampingSeconds: time.seconds))
+        case .whenMissing(let time)?: values.lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
+        case .always(let time)?: values.lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))
+        case .atLeast(let time)?: values.lifetime = .atLeast(seconds: Int64(clampingSeconds: time.seconds))
         case nil: break
         }
-        guard configuration.isShared else { return }
-        isShared = true
-        isCautious = configuration.sharesCautiously
-        targetedFields = configuration.targetedFields
-        let policy = options.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
-        keysCookie = policy?.fieldNames.contains("cookie") == true
+        if configuration.isShared {
+            values.isShared = true
+            values.isCautious = configuration.sharesCautiously
+            values.targetedFields = configuration.targetedFields
+            let policy = options.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
+            values.keysCookie = policy?.fieldNames.contains("cookie") == true
+        }
+        self.init(values)
     }
 }
 

@@ -27,7 +27,7 @@ extension ReuseFacts {
 
 extension CachingOptions {
     /// Whether the app has set one of the two times.
-    var restsAfterAnswers: Bool { minimumInterval != nil || errorLifetime != nil }
+    var restsAfterAnswers: Bool { self.minimumInterval != nil || self.errorLifetime != nil }
 }
 
 extension Storability {

@@ -81,6 +81,21 @@ final class DirectLoad: LoadClient {
         }
     }
 
+    /// The reader wants no more.
+    fileprivate func cancel(_ driver: LoadDriver?, _ error: any Error) {
+        guard state.withLock({ $0.end == nil }) else { return }
+        fail(error)
+        driver?.cancel()
+    }
+
+    /// No head arrived in time. A stored response may replace the answer (RFC 5861 §4), as with a transport that fails.
+    fileprivate func timeOut(_ driver: LoadDriver?) {
+        guard let driver, state.withLock({ $0.head == nil && $0.end == nil }) else { return }
+        // After its head, a body may take its time.
+        guard !driver.isCompleting, !driver.giveUpNetwork() else { return }
+        cancel(driver, URLError(.timedOut))
+    }
+
     // MARK: LoadClient
 
     func send(_ calls: [LoadCall]) { perform(calls) }
@@ -174,19 +189,7 @@ package final class LoadReader: Sendable {
         cancel()
     }
 
-    package func cancel(_ error: any Error = CancellationError()) {
-        guard load.state.withLock({ $0.end == nil }) else { return }
-        load.fail(error)
-        driver?.cancel()
-    }
-
-    /// No head arrived in time. A stored response may replace the answer (RFC 5861 §4), as with a transport that fails.
-    private func timeOut() {
-        guard let driver, load.state.withLock({ $0.head == nil && $0.end == nil }) else { return }
-        // After its head, a body may take its time.
-        guard !driver.isCompleting, !driver.giveUpNetwork() else { return }
-        cancel(URLError(.timedOut))
-    }
+    package func cancel(_ error: any Error = CancellationError()) { load.cancel(driver, error) }
 
     /// The head, as soon as it arrives.
     package func head() async throws -> DeliveredHead {
@@ -310,10 +313,10 @@ package final class LoadReader: Sendable {
         // A response from memory is complete by now.
         if let part = try load.state.withLock(part) { return part }
         let timeout = seconds.flatMap { seconds in
-            Timeouts.shared.after(seconds) { [weak self] in
-                guard let self else { return }
+            // Held no longer than this call takes. A weak reference to the reader would cost more than all of this.
+            Timeouts.shared.after(seconds) { [load, driver] in
                 // A stored response may have to be read, which must not delay the thread of all timeouts.
-                CacheCore.lookupQueue.async { self.timeOut() }
+                CacheCore.lookupQueue.async { load.timeOut(driver) }
             }
         }
         defer { Timeouts.shared.cancel(timeout) }
