@@ -129,6 +129,7 @@ enum Storability {
     /// selected again. A variant with different `Vary` fields stays: it may be the only match for some requests.
     private static func replaces(_ new: StoredResponse, _ old: StoredResponse, matches: Bool) -> Bool {
         if new.status == 206 { return matches }
-        return new.vary.fields.isEmpty || new.vary == old.vary || (matches && old.vary.fields.isEmpty)
+        if new.vary.fields.isEmpty || new.vary == old.vary { return true }
+        return matches && old.vary.fields.isEmpty
     }
 }

@@ -45,8 +45,9 @@ package struct DiskConfiguration: Sendable {
     /// Whether a record exceeds a maximum age according to its row. Rows know whole seconds, so it must exceed it by a
     /// second.
     func isExpired(_ row: IndexRow, now: Double) -> Bool {
-        let isTooOld = !row.isPartial && maximumStorageAge.map { now - Double(row.storedAt) > $0 + 1 } ?? false
-        return isTooOld || maximumAccessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
+        if let age = maximumStorageAge, !row.isPartial, now - Double(row.storedAt) > age + 1 { return true }
+        if let age = maximumAccessAge, now - Double(row.accessedAt) > age + 1 { return true }
+        return false
     }
 }
 

@@ -23,7 +23,8 @@ extension DiskStore {
     package func contains(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let name = key.name
-        return !read(catalog.plan(name, now: clock.now(), isUse: false), name, RecordProof(of: key)).isEmpty
+        let plan = catalog.plan(name, now: clock.now(), isUse: false)
+        return !read(plan, name, RecordProof(of: key)).isEmpty
     }
 
     /// False if a lookup would certainly find nothing: the index is complete and has no row with that name.
@@ -34,7 +35,8 @@ extension DiskStore {
         let footer = record.footer
         return StoredVariant(
             record.metadata, bodyLength: footer.bodyLength, from: .disk,
-            open: { self.read(again: footer, .opened)?.opening }, load: { self.read(again: footer, .whole)?.entry })
+            open: { self.read(again: footer, .opened)?.opening },
+            load: { self.read(again: footer, .whole)?.entry })
     }
 
     private func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
@@ -55,7 +57,8 @@ extension DiskStore {
             // record while the slots are read.
             records = withIO { _ in probe(plan.isExact ? .max : plan.slots, plan, name, proof) }
         }
-        guard let records, records.count > 1 else { return records ?? [] }
+        guard let records else { return [] }
+        guard records.count > 1 else { return records }
         let newest = records.newestOfEachVariant()
         if newest.count < records.count { requestExamination(of: name) }
         return newest

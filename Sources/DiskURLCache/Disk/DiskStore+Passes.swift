@@ -234,7 +234,8 @@ extension DiskStore {
             return index.leastRecentFirst
         }
         // On a full disk the next saving tries again.
-        if (try? IndexFile(files: files, paths: paths).save(rows)) == nil { catalog.change { $0.noteUnsaved() } }
+        let file = IndexFile(files: files, paths: paths)
+        if (try? file.save(rows)) == nil { catalog.change { $0.noteUnsaved() } }
         withIO { $0.directory.updateOverhead() }
     }
 

@@ -90,7 +90,8 @@ extension DiskStore {
             // The damage may be in the body, so the body has to be read to see that the record is still damaged.
             let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
             switch (reading, sequence) {
-            case (.record(let record), let sequence?): guard record.footer.sequence == sequence else { return false }
+            case (.record(let record), let sequence?):
+                guard record.footer.sequence == sequence else { return false }
             case (.damaged, nil): break
             default: return false
             }
@@ -109,7 +110,9 @@ extension DiskStore {
         guard mayRemove else { return }
         // If a guest removes one variant, the owner is told about a store, so that it looks at the files of the key
         // from now on.
-        if case .stored(let key) = change, !isOwner { tell(membership.tell(.storing(key), for: self)) }
+        if case .stored(let key) = change, !isOwner {
+            tell(membership.tell(.storing(key), for: self))
+        }
         tell(membership.beginRemoval(change, for: self))
         remove()
         let (isUntold, events) = membership.endRemoval(change, for: self)

@@ -12,7 +12,9 @@ enum RangeRequest: Sendable, Equatable {
         self = .malformed
         guard parts.count == 2, FieldSyntax.isToken(parts[0]) else { return }
         let ranges = FieldSyntax.members(of: String(parts[1])).map(ByteRange.init)
-        if !String(parts[0]).equalsIgnoringASCIICase("bytes") || (ranges.count > 1 && !ranges.contains(nil)) {
+        let isInBytes = String(parts[0]).equalsIgnoringASCIICase("bytes")
+        let areSeveral = ranges.count > 1 && !ranges.contains(nil)
+        if !isInBytes || areSeveral {
             self = .other
         } else if ranges.count == 1, let range = ranges[0] {
             self = .single(range)

@@ -99,8 +99,10 @@ enum EntityTagCondition: Sendable, Equatable {
 
     func matches(_ tag: EntityTag?) -> Bool {
         switch self {
-        case .any: true
-        case .tags(let tags): tag.map { tag in tags.contains { $0.weaklyMatches(tag) } } ?? false
+        case .any: return true
+        case .tags(let tags):
+            guard let tag else { return false }
+            return tags.contains { $0.weaklyMatches(tag) }
         }
     }
 }

@@ -99,7 +99,10 @@ enum FieldSyntax {
     /// The letters of a token are ASCII.
     static func lowercased(token: Slice<UnsafeBufferPointer<UInt8>>) -> String {
         String(unsafeUninitializedCapacity: token.count) { room in
-            for (index, byte) in token.enumerated() { room[index] = byte &- 65 < 26 ? byte | 0x20 : byte }
+            for (index, byte) in token.enumerated() {
+                let isUppercase = byte &- 65 < 26
+                room[index] = isUppercase ? byte | 0x20 : byte
+            }
             return token.count
         }
     }

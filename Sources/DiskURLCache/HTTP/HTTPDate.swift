@@ -98,7 +98,11 @@ extension HTTPDate {
     private static let zoneNumbers = [number(of: "GMT")]
 
     /// A word of at most twelve letters as a number: five bits for each letter, the same for upper and lower case.
-    private static func number(of word: String) -> UInt64 { word.utf8.reduce(0) { $0 << 5 | UInt64($1 & 31) } }
+    private static func number(of word: String) -> UInt64 {
+        var number: UInt64 = 0
+        for letter in word.utf8 { number = number << 5 | UInt64(letter & 31) }
+        return number
+    }
 
     /// Reads a date from left to right; nil if it does not have this form exactly.
     private static func seconds(of text: Text, in form: [UInt8], reference: Date) -> Int64? {
@@ -132,11 +136,15 @@ extension HTTPDate {
             // RFC 9110 §5.6.7: a year more than 50 years ahead means the latest year in the past with these two digits.
             let thisYear = Int(1970 + reference.timeIntervalSince1970.wholeSeconds / 31_556_952)
             year += thisYear - thisYear % 100
-            if year > thisYear + 50 { year -= 100 } else if year < thisYear - 49 { year += 100 }
+            if year > thisYear + 50 {
+                year -= 100
+            } else if year < thisYear - 49 {
+                year += 100
+            }
         }
         // A leap second (60) is allowed by the grammar.
-        guard rest.isEmpty, hour < 24, minute < 60, second <= 60, let days = days(year: year, month: month, day: day)
-        else { return nil }
+        guard rest.isEmpty, hour < 24, minute < 60, second <= 60 else { return nil }
+        guard let days = days(year: year, month: month, day: day) else { return nil }
         return Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 

@@ -258,7 +258,8 @@ struct FieldNames: Sendable {
 
     func contains(_ name: String) -> Bool {
         guard lengths.mayContain(name) else { return false }
-        return few.contains(where: name.equalsIgnoringASCIICase) || !more.isEmpty && more.contains(FieldName(name))
+        if few.contains(where: name.equalsIgnoringASCIICase) { return true }
+        return !more.isEmpty && more.contains(FieldName(name))
     }
 }
 

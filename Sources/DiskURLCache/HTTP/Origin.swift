@@ -4,7 +4,8 @@ extension URL {
     /// Whether both have the same scheme, host and port (RFC 9110 §4.3.1). False if one of them has no host.
     func hasSameOrigin(as other: URL) -> Bool {
         guard let scheme = scheme?.lowercased(), scheme == other.scheme?.lowercased() else { return false }
-        guard let host = host?.lowercased(), !host.isEmpty, host == other.host?.lowercased() else { return false }
+        guard let host = host?.lowercased(), !host.isEmpty else { return false }
+        guard host == other.host?.lowercased() else { return false }
         return port(for: scheme) == other.port(for: scheme)
     }
 

@@ -52,7 +52,9 @@ struct SearchVariation: Sendable, Hashable {
     func simplified(_ query: String?) -> String {
         var pairs = (query ?? "").utf8.split(separator: UInt8(ascii: "&")).map { pair in
             let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            return (name: Self.decoded(pair[..<end]), value: Self.decoded(pair[end...].dropFirst()))
+            let name = Self.decoded(pair[..<end])
+            let value = Self.decoded(pair[end...].dropFirst())
+            return (name: name, value: value)
         }
         switch parameters {
         case .ignored(let names): pairs.removeAll { names.contains($0.name) }

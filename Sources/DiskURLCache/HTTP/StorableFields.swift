@@ -76,7 +76,8 @@ enum StorableFields {
 
     private static func isWellFormed(_ name: String, _ value: String) -> Bool {
         let delete: UInt8 = 0x7F
-        guard name.withBytes({ !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }) else { return false }
+        let isToken = name.withBytes { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
+        guard isToken else { return false }
         if value.contains(byte: delete) { return false }
         return value.withBytes { bytes in
             // Decided by words for nearly all values.

@@ -265,7 +265,8 @@ extension StructuredField {
             }
             let padding = take { $0 == UInt8(ascii: "=") }.utf8.count
             // A single digit is less than a byte, and padding only completes a group of four.
-            guard count % 4 != 1, padding == 0 || (count + padding) % 4 == 0 && padding <= 2 else { throw Malformed() }
+            guard count % 4 != 1 else { throw Malformed() }
+            guard padding == 0 || (padding <= 2 && (count + padding) % 4 == 0) else { throw Malformed() }
             try require(":")
             return result
         }
@@ -318,7 +319,10 @@ extension StructuredField {
             }
         }
 
-        private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        private static func isDigit(_ byte: UInt8) -> Bool {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        }
+
         private static func isLowercase(_ byte: UInt8) -> Bool {
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
         }

@@ -55,8 +55,9 @@ extension VaryKey {
     /// Whether a request with these fields may be answered by the response this key was made for.
     func matches(_ request: HeaderFields) -> Bool {
         if matchesNothing { return false }
-        for field in fields where field.value != Self.digest(of: field.name, in: request, field.salt) { return false }
-        return true
+        return fields.allSatisfy { field in
+            field.value == Self.digest(of: field.name, in: request, field.salt)
+        }
     }
 
     /// The same, for one of several responses that are compared with one request.
@@ -72,7 +73,10 @@ extension VaryKey {
 
     /// The fields in which a request differs from the one that was answered.
     func differences(from request: HeaderFields) -> [String] {
-        fields.filter { $0.value != Self.digest(of: $0.name, in: request, $0.salt) }.map(\.name)
+        let different = fields.filter { field in
+            field.value != Self.digest(of: field.name, in: request, field.salt)
+        }
+        return different.map(\.name)
     }
 
     /// The request's values of these fields; nil for a field that the request does not have.
@@ -124,7 +128,9 @@ extension VaryKey {
     static func normalized(_ value: String, of name: String) -> String {
         let members = FieldSyntax.members(of: value)
         func withoutCaseAndSpaces() -> [String] {
-            members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+            members.map { member in
+                member.lowercased().filter { $0 != " " && $0 != "\t" }
+            }
         }
         switch name {
         case "accept-language": return withoutCaseAndSpaces().joined(separator: ",")

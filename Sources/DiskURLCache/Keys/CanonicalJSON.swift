@@ -105,11 +105,12 @@ enum CanonicalJSON {
         /// A number or a literal, as it is spelled.
         private mutating func scalar() -> [UInt8]? {
             let start = position
-            while let byte = next,
-                (byte | 0x20) &- 97 < 26 || (byte >= 48 && byte <= 57) || [0x2b, 0x2d, 0x2e].contains(byte)
-            {
-                position += 1
+            func isPart(_ byte: UInt8) -> Bool {
+                let isLetter = (byte | 0x20) &- 97 < 26
+                let isDigit = byte >= 48 && byte <= 57
+                return isLetter || isDigit || "+-.".utf8.contains(byte)
             }
+            while let byte = next, isPart(byte) { position += 1 }
             return start == position ? nil : Array(bytes[start..<position])
         }
     }

@@ -99,7 +99,11 @@ extension RequestKey {
             self.salt = salt
         }
 
-        var text: String { (isShared ? "\nshared" : "") + (variant.map { "\nvariant:\($0)" } ?? "") }
+        var text: String {
+            var text = isShared ? "\nshared" : ""
+            if let variant { text += "\nvariant:\(variant)" }
+            return text
+        }
         var isPlain: Bool { !isShared && variant == nil }
 
         func salted(_ credentials: String) -> String { salt?.digest(of: credentials).hex ?? credentials }
@@ -160,7 +164,8 @@ extension DiskURLCache.KeyPolicy {
         for request: DiskURLCache.Request, _ form: RequestKey.Form = RequestKey.Form()
     ) -> KeyDecision {
         if isPlain, let key = RequestKey(plain: request) {
-            return .key(form.isPlain ? key : RequestKey(text: key.text + form.text, uri: key.text, isForHead: false))
+            if form.isPlain { return .key(key) }
+            return .key(RequestKey(text: key.text + form.text, uri: key.text, isForHead: false))
         }
         return generalDecision(for: request, form)
     }

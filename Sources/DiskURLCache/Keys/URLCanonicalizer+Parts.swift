@@ -33,15 +33,17 @@ extension URLCanonicalizer {
     /// A name in the letters that a URL has for it; nil for a text that can be no host. The tables of international
     /// names (RFC 5891, UTS 46) are Foundation's: requests get their names by them, too.
     static func asciiHost(_ name: String) -> String? {
-        if name.hasPrefix("[") || name.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }) { return name }
+        if name.hasPrefix("[") { return name }
+        let isPlain = name.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+        if isPlain { return name }
         guard let plain = name.removingPercentEncoding else { return nil }
         let forbidden = "/?#@*:[]%\\".unicodeScalars
         for scalar in plain.unicodeScalars where scalar.value <= 0x20 || forbidden.contains(scalar) { return nil }
         guard let text = URL(string: "http://\(plain)/")?.absoluteString else { return nil }
         guard text.hasPrefix("http://"), text.hasSuffix("/") else { return nil }
         let host = text.dropFirst("http://".count).dropLast()
-        for byte in host.utf8 where byte <= 0x20 || byte >= 0x80 || byte == UInt8(ascii: "%") { return nil }
-        return String(host)
+        let isWritten = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x80 && $0 != UInt8(ascii: "%") }
+        return isWritten ? String(host) : nil
     }
 
     /// Whether every client reads a host as the same address. False for an IPv4 address that is not four decimal
@@ -89,7 +91,8 @@ extension URLCanonicalizer {
         var address = in6_addr()
         guard inet_pton(AF_INET6, String(literal.dropFirst().dropLast()), &address) == 1 else { return nil }
         let bytes = withUnsafeBytes(of: address) { Array($0) }
-        if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF { return nil }
+        let holdsIPv4 = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+        if holdsIPv4 { return nil }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil else { return nil }
         let letters = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }

@@ -49,7 +49,8 @@ enum URLCanonicalizer {
 
         let rest = bytes[(colon + 3)...]
         let end = rest.firstIndex(of: .hash) ?? bytes.endIndex
-        let authorityEnd = bytes[..<end][(colon + 3)...].firstIndex { $0 == .slash || $0 == .question } ?? end
+        let beforeFragment = bytes[(colon + 3)..<end]
+        let authorityEnd = beforeFragment.firstIndex { $0 == .slash || $0 == .question } ?? end
         let queryStart = bytes[authorityEnd..<end].firstIndex(of: .question)
 
         let authority = bytes[(colon + 3)..<authorityEnd]
@@ -78,10 +79,10 @@ enum URLCanonicalizer {
             guard let name = asciiHost(host), isReadAlike(name.utf8) else { return nil }
             host = name
         }
+        guard !host.isEmpty, !host.hasSuffix(".") else { return nil }
+        guard port.allSatisfy({ $0 >= 48 && $0 <= 57 }) else { return nil }
         // Port 0 is no port that a request could be sent to.
-        guard !host.isEmpty, !host.hasSuffix("."), port.allSatisfy({ $0 >= 48 && $0 <= 57 }),
-            port.isEmpty || port.contains(where: { $0 != 48 })
-        else { return nil }
+        guard port.isEmpty || port.contains(where: { $0 != 48 }) else { return nil }
 
         var origin = "\(scheme)://\(host)"
         let portText = String(decoding: port.drop { $0 == 48 }, as: UTF8.self)
@@ -138,7 +139,8 @@ enum URLCanonicalizer {
 
         /// The first place of a byte at or after `start`, found by words; `end` if there is none.
         func next(_ byte: UInt8, from start: Int, to end: Int) -> Int {
-            memchr(base + start, Int32(byte), end - start).map { $0 - UnsafeMutableRawPointer(mutating: base) } ?? end
+            guard let found = memchr(base + start, Int32(byte), end - start) else { return end }
+            return found - UnsafeMutableRawPointer(mutating: base)
         }
         guard next(.hash, from: index, to: count) == count else { return false }
         let end = next(.question, from: index, to: count)
@@ -151,9 +153,10 @@ enum URLCanonicalizer {
         var percent = next(.percent, from: index, to: end)
         while percent < end {
             // Upper-case digits, and no escaped character that needs no escape.
-            guard percent + 2 < count, bytes[percent + 1] < 97, let high = hexValue(bytes[percent + 1]),
-                bytes[percent + 2] < 97, let low = hexValue(bytes[percent + 2]), !isUnreserved(high << 4 | low)
-            else { return false }
+            guard percent + 2 < count else { return false }
+            guard bytes[percent + 1] < 97, let high = hexValue(bytes[percent + 1]) else { return false }
+            guard bytes[percent + 2] < 97, let low = hexValue(bytes[percent + 2]) else { return false }
+            guard !isUnreserved(high << 4 | low) else { return false }
             percent = next(.percent, from: percent + 1, to: end)
         }
         return true
@@ -184,7 +187,10 @@ enum URLCanonicalizer {
     }
 
     private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {
-        String(decoding: bytes.map { $0 >= 65 && $0 <= 90 ? $0 | 0x20 : $0 }, as: UTF8.self)
+        let lowercased = bytes.map { byte in
+            (65...90).contains(byte) ? byte | 0x20 : byte
+        }
+        return String(decoding: lowercased, as: UTF8.self)
     }
 
     /// RFC 3986 §6.2.2.1 and §6.2.2.2. A percent sign that starts no valid triplet is left as it is.

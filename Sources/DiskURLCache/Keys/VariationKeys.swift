@@ -29,7 +29,8 @@ extension RequestKey {
     func simplified(by variation: SearchVariation, of list: VariationList) -> RequestKey {
         let path = Self.variationList(of: uri).text
         let additions = text.utf8.dropFirst(uri.utf8.count)
-        let query = variation.simplified(uri.firstIndex(of: "?").map { String(uri[uri.index(after: $0)...]) })
+        let written = uri.firstIndex(of: "?").map { String(uri[uri.index(after: $0)...]) }
+        let query = variation.simplified(written)
         // The length keeps the query from imitating what follows.
         let text = "\(path) \(list.number) \(query.utf8.count):\(query)" + String(decoding: additions, as: UTF8.self)
         return RequestKey(text: text, uri: path, isForHead: isForHead)
@@ -65,7 +66,7 @@ struct VariationList: Sendable, Equatable {
 
     init?(text: String) {
         let lines = text.split(separator: "\n").map(String.init)
-        guard let number = lines.first.flatMap({ UInt64($0) }) else { return nil }
+        guard let first = lines.first, let number = UInt64(first) else { return nil }
         self.number = number
         values = Array(lines.dropFirst().prefix(Self.limit))
     }

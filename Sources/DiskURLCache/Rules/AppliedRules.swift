@@ -56,7 +56,9 @@ struct AppliedRules: Sendable {
     }
 
     private static func never(by rule: DiskURLCache.Rule, at index: Int) -> DiskURLCache.Reason {
-        let problem: String? = if case .nothing(let problem) = rule.match.kind { problem } else { nil }
-        return .never(byRule: index, "\(rule.match)", problem: problem)
+        if case .nothing(let problem) = rule.match.kind {
+            return .never(byRule: index, "\(rule.match)", problem: problem)
+        }
+        return .never(byRule: index, "\(rule.match)", problem: nil)
     }
 }

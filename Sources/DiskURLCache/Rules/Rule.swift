@@ -30,7 +30,11 @@ extension DiskURLCache {
             private init(_ kind: Kind) { self.kind = kind }
 
             private init(_ kind: () throws(URLPattern.Problem) -> Kind) {
-                do throws(URLPattern.Problem) { self.init(try kind()) } catch { self.init(.nothing(error.text)) }
+                do throws(URLPattern.Problem) {
+                    self.init(try kind())
+                } catch {
+                    self.init(.nothing(error.text))
+                }
             }
 
             /// Every request.
@@ -165,14 +169,21 @@ extension DiskURLCache {
             switch match.kind {
             // To be safe: an invalid pattern in a rule that keeps responses off the disk, or out of the cache, matches
             // every request.
-            case .nothing: return cacheOptions.storage.map { $0 != .memoryAndDisk } ?? false
+            case .nothing: return cacheOptions.storage != nil && cacheOptions.storage != .memoryAndDisk
             case .all, .contentType: return true
             case .request(let predicate): return predicate(request.urlRequest)
-            case .json(let predicate): return json().map { predicate($0, request.urlRequest) } ?? false
-            case .url(let pattern): return url.map(pattern.matches) ?? false
-            case .path(let path, let host): return url.map { Self.isBelow(path, host: host, $0) } ?? false
+            case .json(let predicate):
+                guard let body = json() else { return false }
+                return predicate(body, request.urlRequest)
+            case .url(let pattern):
+                guard let url else { return false }
+                return pattern.matches(url)
+            case .path(let path, let host):
+                guard let url else { return false }
+                return Self.isBelow(path, host: host, url)
             case .host(let name):
-                guard let host = url.map(URLCanonicalizer.host) else { return false }
+                guard let url else { return false }
+                let host = URLCanonicalizer.host(ofNormal: url)
                 return host == name || host.hasSuffix("." + name)
             }
         }

@@ -32,7 +32,8 @@ struct URLPattern: Sendable {
         let head = written[..<end]
         let rest = written[end...]
         if head.hasSuffix(":"), rest.hasPrefix("//") {
-            self.init([try Self.absolute(scheme: head.dropLast().lowercased(), rest.dropFirst(2), of: written)])
+            let scheme = head.dropLast().lowercased()
+            self.init([try Self.absolute(scheme: scheme, rest.dropFirst(2), of: written)])
             return
         }
         let literal = head.prefix { $0 != "*" }.lowercased()
@@ -79,9 +80,12 @@ struct URLPattern: Sendable {
         }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         var host = rest[..<end].lowercased()
-        if let at = host.lastIndex(of: "@") { host = String(host[host.index(after: at)...]) }
+        if let at = host.lastIndex(of: "@") {
+            host = String(host[host.index(after: at)...])
+        }
         host = String(decoding: URLCanonicalizer.normalizedPercentEncoding(Array(host.utf8)), as: UTF8.self)
-        if !host.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }), !host.hasPrefix("[") {
+        let isPlain = host.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+        if !isPlain, !host.hasPrefix("[") {
             let colon = host.lastIndex(of: ":") ?? host.endIndex
             host = try asciiLabels(String(host[..<colon])) + host[colon...]
         }

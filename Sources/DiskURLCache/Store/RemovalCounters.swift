@@ -53,7 +53,10 @@ final class RemovalCounters: Sendable {
     private let state = Mutex(State(), isContended: true)
 
     /// Taken when a request is sent, or when a store begins.
-    func ticket(at now: Date) -> StoreTicket { StoreTicket(number: state.withLock { $0.next() }, askedAt: now) }
+    func ticket(at now: Date) -> StoreTicket {
+        let number = state.withLock { $0.next() }
+        return StoreTicket(number: number, askedAt: now)
+    }
 
     // MARK: Removals
 
@@ -110,7 +113,10 @@ final class RemovalCounters: Sendable {
 
     /// Notes that the matching entries are stale from now on: an answer to an older request is not stored any more.
     func note(staleMatching criteria: EntryCriteria) {
-        state.withLock { state in _ = add(Group(number: state.next(), criteria: criteria), to: &state) }
+        state.withLock { state in
+            let group = Group(number: state.next(), criteria: criteria)
+            _ = add(group, to: &state)
+        }
     }
 
     private func add(_ group: Group, to state: inout State) -> Group {
@@ -166,7 +172,10 @@ final class RemovalCounters: Sendable {
         }
         return state.withLock { state in
             if isOlder(state.everythingRemovedAt) { return true }
-            if !state.places.isEmpty, isOlder(state.places[Self.index(of: key.resource)].removedAt) { return true }
+            if !state.places.isEmpty {
+                let place = state.places[Self.index(of: key.resource)]
+                if isOlder(place.removedAt) { return true }
+            }
             return state.groups.contains { isOlder($0.removedAt) && $0.criteria.matches(key, metadata) }
         }
     }
@@ -175,7 +184,9 @@ final class RemovalCounters: Sendable {
     func last(concerning key: RequestKey) -> UInt64 {
         state.withLock { state in
             let place = Self.place(of: key.resource, state)
-            return max(max(place.last, place.others), max(state.everything, state.groups.last?.number ?? 0))
+            let ofPlace = max(place.last, place.others)
+            let ofAll = max(state.everything, state.groups.last?.number ?? 0)
+            return max(ofPlace, ofAll)
         }
     }
 

@@ -136,7 +136,8 @@ extension TieredStore {
 
     /// What memory has of one variant.
     private func inMemory(_ varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
-        memory.value(for: key)?.variants.map(\.metadata).filter { $0.varyKey == varyKey } ?? []
+        guard let record = memory.value(for: key) else { return [] }
+        return record.variants.map(\.metadata).filter { $0.varyKey == varyKey }
     }
 
     /// The stored responses of one variant, in the first layer that has any.

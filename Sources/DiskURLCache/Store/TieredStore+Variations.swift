@@ -16,7 +16,7 @@ extension TieredStore {
 
     /// The stored responses of an equivalent of the key's URL, and their key; nil without any. May read the disk.
     func equivalent(of key: RequestKey) -> (key: RequestKey, variants: [StoredVariant])? {
-        guard mayHaveEquivalent(of: key), let list = key.variationList.flatMap({ variations(under: $0) }) else {
+        guard mayHaveEquivalent(of: key), let listKey = key.variationList, let list = variations(under: listKey) else {
             return nil
         }
         for variation in list.variations {
@@ -44,7 +44,9 @@ extension TieredStore {
             response: .other(mimeType: Self.listType, expectedContentLength: -1, textEncodingName: nil), storedAt: now,
             placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: false)
         store(metadata, .memory(Data(list.text.utf8)), for: listKey, isList: true)
-        if hasVariations.withLock({ $0 }) != true { store(metadata, .memory(Data()), for: Self.mark, isList: true) }
+        if hasVariations.withLock({ $0 }) != true {
+            store(metadata, .memory(Data()), for: Self.mark, isList: true)
+        }
         hasVariations.withLock { $0 = true }
         return key.simplified(by: variation, of: list)
     }

@@ -75,7 +75,10 @@ final class TieredStore: Sendable {
 
     /// After the look for changes by other caches, if that was due.
     private func lookup(stored key: RequestKey, at now: UInt64) -> Lookup {
-        let record = memory.use(key, at: now) { $0.isComplete || (disk == nil && fallbacks.isEmpty) ? $0 : nil }
+        let record = memory.use(key, at: now) { record in
+            let isAll = record.isComplete || (disk == nil && fallbacks.isEmpty)
+            return isAll ? record : nil
+        }
         if let record { return Lookup(known: record.variants) }
         if let entry = weakResponses.use(key, at: now, { $0.entry }) {
             return Lookup(known: [StoredVariant(entry, from: .memory)])
@@ -106,7 +109,10 @@ final class TieredStore: Sendable {
         }
         if known.isEmpty, below.isEmpty { below = variantsInFallbacks(of: key) }
         let variants = Self.oneOfEach(known + below.map { keeping($0, of: key) })
-        let record = MemoryRecord(variants: variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
+        let inMemory = variants.map { variant in
+            variant.entry == nil ? variant : variant.from(.memory)
+        }
+        let record = MemoryRecord(variants: inMemory, isComplete: true)
         // If a loaded body is too large for memory, the next lookup reads again.
         if record.cost <= largestMemoryEntry { memory.promote(record, for: key, readAt: generation) }
         return variants
@@ -146,7 +152,9 @@ final class TieredStore: Sendable {
         ) { [weak self] in
             let entry = variant.load()
             // Only if memory still has the variant: the key may have changed meanwhile.
-            if isKept || entry == nil { self?.memory.update(key) { $0?.replace(variant.metadata.sequence, by: entry) } }
+            if isKept || entry == nil {
+                self?.memory.update(key) { $0?.replace(variant.metadata.sequence, by: entry) }
+            }
             return entry
         }
     }
@@ -154,7 +162,8 @@ final class TieredStore: Sendable {
     func contains(_ key: RequestKey) -> Bool {
         disk?.checkIfDue(at: MonotonicTime.nanoseconds)
         func isStored(_ key: RequestKey) -> Bool {
-            memory.contains(key) || disk?.contains(key) == true || fallbacks.contains { $0.contains(key) }
+            if memory.contains(key) || disk?.contains(key) == true { return true }
+            return fallbacks.contains { $0.contains(key) }
         }
         return isStored(key) || (key.isForHead && isStored(key.storedForHead))
     }

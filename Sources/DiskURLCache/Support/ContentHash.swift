@@ -80,9 +80,10 @@ extension ContentHash.State {
     }
 
     fileprivate var bytes: [UInt8] {
-        switch self {
-        case .sha256(let words): (0..<8).flatMap { word in withUnsafeBytes(of: words[word].bigEndian) { Array($0) } }
-        case .sha512(let words): (0..<8).flatMap { word in withUnsafeBytes(of: words[word].bigEndian) { Array($0) } }
+        func bytes(of word: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: word.bigEndian) { Array($0) } }
+        return switch self {
+        case .sha256(let words): (0..<8).flatMap { bytes(of: words[$0]) }
+        case .sha512(let words): (0..<8).flatMap { bytes(of: words[$0]) }
         }
     }
 }

@@ -14,7 +14,8 @@ package final class CredentialSalt: Sendable, Equatable {
     ///   none; nil if the directory cannot be used. Called outside of all locks, perhaps by two threads at once.
     package init(_ read: @escaping @Sendable (_ new: [UInt8]) -> [UInt8]?) {
         self.read = read
-        state = Mutex(((0..<Self.length).map { _ in .random(in: 0 ... .max) }, false))
+        let new = (0..<Self.length).map { _ in UInt8.random(in: 0 ... .max) }
+        state = Mutex((bytes: new, isRead: false))
     }
 
     /// A salt whose bytes have been read already.

@@ -42,7 +42,9 @@ struct FolderPreparation: Sendable {
     func callAsFunction(_ folders: [String], protection wanted: FileProtectionType) {
         guard let directory = folders.first else { return }
         excludeFromBackup(directory)
-        guard let protection, folders.contains(where: { protection($0)?.rawValue != wanted.rawValue }) else { return }
+        guard let protection else { return }
+        let isWanted = folders.allSatisfy { protection($0)?.rawValue == wanted.rawValue }
+        if isWanted { return }
         // The directory gets its class last, after all files in it: if the change is interrupted, the next launch sees
         // the old class of the directory and completes the change.
         var isDone = true

@@ -60,7 +60,10 @@ struct HashTable: Sendable {
         let old = slots
         slots = [Int32](repeating: 0, count: size)
         mask = size - 1
-        for entry in old where entry != 0 { enter(Int(entry) - 1, hash: hashOf(Int(entry) - 1)) }
+        for entry in old where entry != 0 {
+            let position = Int(entry) - 1
+            enter(position, hash: hashOf(position))
+        }
     }
 
     private mutating func enter(_ position: Int, hash: Int) {

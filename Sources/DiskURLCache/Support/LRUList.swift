@@ -42,8 +42,8 @@ struct LRUList: Sendable {
         let older = other.map { Int32($0) } ?? Self.none
         let newer = older == Self.none ? tail : links[Int(older)].newer
         links[slot] = Links(newer: newer, older: older)
-        if newer == Self.none { head = Int32(slot) } else { links[Int(newer)].older = Int32(slot) }
-        if older == Self.none { tail = Int32(slot) } else { links[Int(older)].newer = Int32(slot) }
+        setOlder(of: newer, Int32(slot))
+        setNewer(of: older, Int32(slot))
     }
 
     mutating func touch(_ slot: Int) {
@@ -55,8 +55,26 @@ struct LRUList: Sendable {
     mutating func remove(_ slot: Int) {
         let newer = links[slot].newer
         let older = links[slot].older
-        if newer == Self.none { head = older } else { links[Int(newer)].older = older }
-        if older == Self.none { tail = newer } else { links[Int(older)].newer = newer }
+        setOlder(of: newer, older)
+        setNewer(of: older, newer)
+    }
+
+    /// What comes after a slot; after none comes the most recently used one.
+    private mutating func setOlder(of slot: Int32, _ older: Int32) {
+        if slot == Self.none {
+            head = older
+        } else {
+            links[Int(slot)].older = older
+        }
+    }
+
+    /// What comes before a slot; before none comes the least recently used one.
+    private mutating func setNewer(of slot: Int32, _ newer: Int32) {
+        if slot == Self.none {
+            tail = newer
+        } else {
+            links[Int(slot)].newer = newer
+        }
     }
 
     mutating func reserve(_ capacity: Int) {

@@ -43,7 +43,11 @@ enum TextHash {
         } else {
             var words = (UInt64(0), UInt64(0))
             for (index, byte) in bytes.enumerated() {
-                if index < 8 { words.0 = words.0 << 8 | UInt64(byte) } else { words.1 = words.1 << 8 | UInt64(byte) }
+                if index < 8 {
+                    words.0 = words.0 << 8 | UInt64(byte)
+                } else {
+                    words.1 = words.1 << 8 | UInt64(byte)
+                }
             }
             state = folded((words.0 | ignored) ^ first, (words.1 | ignored) ^ state)
         }

@@ -18,7 +18,10 @@ extension URL {
     }
 
     /// For logs: without the query, which may contain secrets.
-    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
+    var withoutQuery: String? {
+        guard let text = withoutCredentials else { return nil }
+        return String(text.prefix { $0 != "?" && $0 != "#" })
+    }
 
     /// The URL in the form in which it is printed: without user name and password. A query is only indicated, since a
     /// signed URL has its signature there.

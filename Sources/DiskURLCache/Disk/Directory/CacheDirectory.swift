@@ -147,7 +147,8 @@ struct CacheDirectory {
             return .init(.notReadable, path: paths.records, errno: error.code)
         }
         // The mode of the first record is taken for that of all, since the same program filled the directory.
-        guard let first, case .unreadable(let error) = reader.read(first, .tail, limit: .max >> 1) else { return nil }
+        guard let first else { return nil }
+        guard case .unreadable(let error) = reader.read(first, .tail, limit: .max >> 1) else { return nil }
         return .init(.notReadable, path: paths.records + "/" + first.text, errno: error.code)
     }
 
@@ -242,7 +243,11 @@ struct CacheDirectory {
     // MARK: Size
 
     mutating func updateOverhead() {
-        overhead = paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
+        overhead = 0
+        for path in paths.besidesRecords {
+            guard let status = try? files.status(at: path) else { continue }
+            overhead += status.allocated
+        }
     }
 }
 

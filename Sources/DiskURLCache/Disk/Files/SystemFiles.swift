@@ -121,8 +121,11 @@ package struct SystemFiles: FileSystem {
                 return
             }
             let name = (UnsafeRawPointer(entry) + nameOffset).assumingMemoryBound(to: CChar.self)
-            let isDot = name[0] == 46 && (name[1] == 0 || (name[1] == 46 && name[2] == 0))
-            if !isDot, !body(name, file) { return }
+            // "." and ".." are in each folder.
+            let dot = CChar(46)
+            let isDot = name[0] == dot && name[1] == 0
+            let isDotDot = name[0] == dot && name[1] == dot && name[2] == 0
+            if !isDot, !isDotDot, !body(name, file) { return }
         }
     }
 

@@ -57,7 +57,10 @@ struct DiskIndex: Sendable {
     }
 
     private func position(_ name: RecordName) -> Int? {
-        table.position(hash: Self.hash(of: name.key)) { rows[$0].slot == name.slot && rows[$0].key == name.key }
+        table.position(hash: Self.hash(of: name.key)) { position in
+            let row = rows[position]
+            return row.slot == name.slot && row.key == name.key
+        }
     }
 
     // MARK: Changing

@@ -36,7 +36,8 @@ enum DiskState: Sendable {
         case (_, .refuse(let isReadable)): .unusable(isReadable: isReadable)
         case (.unusable, .accept), (_, .leave): .guest
         case (.guest, .own(let lock)): .owner(lock, folder: nil)
-        case (.owner(let lock, nil), .list(let listed, let folder)) where lock === listed: .owner(lock, folder: folder)
+        case (.owner(let lock, nil), .list(let listed, let folder)) where lock === listed:
+            .owner(lock, folder: folder)
         case (.owner(let lock, .some), .replaceFolder(let folder)): .owner(lock, folder: folder)
         case (.owner(let lock, _), .distrust): .owner(lock, folder: nil)
         default: self

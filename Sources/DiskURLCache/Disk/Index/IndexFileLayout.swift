@@ -31,7 +31,10 @@ package struct IndexFileLayout {
     }
 
     init(count: Int) {
-        func bigEndian(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } }
+        func bigEndian(_ number: Int) -> [UInt8] {
+            let bytes = UInt64(number).bigEndian
+            return withUnsafeBytes(of: bytes) { Array($0) }
+        }
         var start = Array("bplist00".utf8)
         // The dictionary, with one byte per reference: keys are objects 1 to 4, values 5 to 8.
         var offsets = [start.count]

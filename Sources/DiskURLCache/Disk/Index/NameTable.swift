@@ -23,8 +23,13 @@ struct NameTable: Sendable {
         var high = listed.count
         while low < high {
             let middle = (low + high) / 2
-            if listed[middle].resource < resource { low = middle + 1 } else { high = middle }
+            if listed[middle].resource < resource {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
-        return added.filter { $0.resource == resource }.union(listed[low...].prefix { $0.resource == resource })
+        let names = added.filter { $0.resource == resource }
+        return names.union(listed[low...].prefix { $0.resource == resource })
     }
 }

@@ -43,7 +43,8 @@ package struct EvictionReplay: Sendable {
         }
         time += 1
         let blocks = UInt32(clamping: (bytes + IndexRow.blockSize - 1) / IndexRow.blockSize)
-        index.put(IndexRow(key: key, blocks: blocks, accessedAt: 0, slot: record.slot, flags: []), usedAt: time)
+        let row = IndexRow(key: key, blocks: blocks, accessedAt: 0, slot: record.slot, flags: [])
+        index.put(row, usedAt: time)
         guard bytesOnDisk > capacity else { return }
         while true {
             let victims = policy.victims(in: index, freeing: bytesOnDisk - target)

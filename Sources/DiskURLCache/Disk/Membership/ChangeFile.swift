@@ -195,7 +195,10 @@ struct ChangeFile {
         }
         var old = self
         // A cache that appends to the old file from now on looks at the path, and appends to the new file as well.
-        let rest = isCertain ? (try? files.status(self.opened.file)).flatMap { old.read(to: $0.size) } : nil
+        var rest: [DirectoryChange]?
+        if isCertain, let status = try? files.status(self.opened.file) {
+            rest = old.read(to: status.size)
+        }
         var file = ChangeFile(place, opened, status)
         file.offset = 0
         return (file, rest)

@@ -30,7 +30,10 @@ package enum DirectoryChange: Sendable, Hashable {
     }
 
     /// The resource whose records have changed; nil for all.
-    var resource: UInt64? { if case .removedResource(let resource) = self { resource } else { key?.resource } }
+    var resource: UInt64? {
+        if case .removedResource(let resource) = self { return resource }
+        return key?.resource
+    }
 
     /// Whether the records of a key may have changed.
     package func concerns(_ key: KeyName) -> Bool {

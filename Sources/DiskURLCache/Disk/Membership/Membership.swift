@@ -103,8 +103,11 @@ final class Membership: Sendable {
     /// The only function that changes whether there are other caches.
     private func move(_ state: inout State, to presence: Presence, _ store: DiskStore) {
         state.presence = presence
-        if case .outside = presence { store.catalog.dropNames() } else { state.mayHaveMissed = true }
-        if case .alone = presence { store.catalog.isAlone = true } else { store.catalog.isAlone = false }
+        switch presence {
+        case .outside: store.catalog.dropNames()
+        default: state.mayHaveMissed = true
+        }
+        store.catalog.isAlone = if case .alone = presence { true } else { false }
     }
 
     /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache.

@@ -155,6 +155,8 @@ package enum MetadataCodec {
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // A text that is too long anyway need not be searched.
         guard bytes.count <= maximumLength else { return false }
-        return !bytes.mayHaveByte(below: 14) || !bytes.contains { $0 == 0 || $0 == 10 || $0 == 13 }
+        if !bytes.mayHaveByte(below: 14) { return true }
+        // NUL, LF or CR.
+        return !bytes.contains { $0 == 0 || $0 == 10 || $0 == 13 }
     }
 }

@@ -199,7 +199,8 @@ extension RecordFiles {
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
+        let hasOlder = rows.contains { $0.varyHash == variant && $0.slot != row.slot }
+        guard hasOlder else { return true }
         // Not earlier: until the new record is whole, lookups need the older one.
         let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
         return settle(row.name, among: slots, &events)
@@ -239,7 +240,8 @@ extension RecordFiles {
     /// - Returns: false if that failed, or if the record was removed or changed meanwhile: it is not brought back.
     func rewrite(_ rewriting: Rewriting, usedAt: UInt64, in disk: DiskStore) -> Bool {
         let reading = reader.read(rewriting.old.name, .whole, limit: catalog.capacity)
-        guard case .record(let old) = reading, old.footer == rewriting.old, let body = old.body else { return false }
+        guard case .record(let old) = reading else { return false }
+        guard old.footer == rewriting.old, let body = old.body else { return false }
         let entry = StoredEntry(metadata: rewriting.metadata, body: body)
         guard var record = PreparedRecord(entry, for: DiskKey(old.footer), keepsURL: keepsURLs) else { return false }
         do throws(Errno) {

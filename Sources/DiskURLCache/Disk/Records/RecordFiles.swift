@@ -227,7 +227,11 @@ struct RecordFiles: Sendable {
                 if let status = status(of: name) { found.rows.append(IndexRow(name, status)) }
             case .unreadable, .damaged:
                 // The file exists but cannot be read now. It keeps its row, so that lookups try again.
-                if let row = old ?? status(of: name).map({ IndexRow(name, $0) }) { found.rows.append(row) }
+                if let old {
+                    found.rows.append(old)
+                } else if let status = status(of: name) {
+                    found.rows.append(IndexRow(name, status))
+                }
             case .missing: break
             }
         }

@@ -21,10 +21,11 @@ package struct RecordName: Sendable, Hashable {
         while count <= Self.length, name[count] != 0 { count += 1 }
         guard count == Self.length else { return nil }
         let bytes = UnsafeRawBufferPointer(start: name, count: count)
-        guard let key = KeyName(hex: .init(rebasing: bytes[..<KeyName.length])), case 48..<56 = bytes[KeyName.length]
-        else { return nil }
+        guard let key = KeyName(hex: .init(rebasing: bytes[..<KeyName.length])) else { return nil }
+        let digit = bytes[KeyName.length]
+        guard case 48..<56 = digit else { return nil }
         self.key = key
-        slot = bytes[KeyName.length] - 48
+        slot = digit - 48
     }
 
     /// The digits.

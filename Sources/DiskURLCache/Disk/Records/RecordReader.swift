@@ -201,8 +201,8 @@ package struct RecordReader: Sendable {
             let sum = tail.end.withBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
             guard sum == footer.bodyChecksum else { return nil }
             // If the body is a large part of the memory, it takes over the memory instead of being copied.
-            let isMostOfIt = length >= tail.end.count / 4
-            return .bytes(isMostOfIt ? tail.end.data(count: length) : tail.end.withBytes { Data($0[..<length]) })
+            if length >= tail.end.count / 4 { return .bytes(tail.end.data(count: length)) }
+            return .bytes(tail.end.withBytes { Data($0[..<length]) })
         }
         guard wantsBytes(extent, of: tail.status) else { return .unread }
         let body = try HeapBytes(length)

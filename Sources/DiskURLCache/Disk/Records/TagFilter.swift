@@ -15,5 +15,9 @@ struct TagFilter: Sendable, Hashable {
 }
 
 extension TagFilter {
-    init(_ tags: [String]) { self.init(bits: tags.reduce(0) { $0 | Self.mask(of: $1) }) }
+    init(_ tags: [String]) {
+        var bits: UInt32 = 0
+        for tag in tags { bits |= Self.mask(of: tag) }
+        self.init(bits: bits)
+    }
 }
