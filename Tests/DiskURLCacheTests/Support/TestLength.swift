@@ -19,7 +19,7 @@ enum TestLength {
     /// Megabytes that are stored under a hard limit of memory.
     static let soakMegabytes = count("DISKURLCACHE_SOAK_MEGABYTES", plain: 64, long: 4096)
     /// How long a process loads with and without the cache.
-    static let soakSeconds = count("DISKURLCACHE_SOAK_SECONDS", plain: 1, long: 120)
+    static let soakSeconds = count("DISKURLCACHE_SOAK_SECONDS", plain: 1, long: 60)
     /// How long threads change two caches on one directory.
     static let churnSeconds = count("DISKURLCACHE_CHURN_SECONDS", plain: 1, long: 20)
     /// How long random scripts run against the reference model, in seconds; nil for a few dozen scripts.
