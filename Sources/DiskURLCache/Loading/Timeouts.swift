@@ -61,6 +61,6 @@ package final class Timeouts: Sendable {
             if let next = state.calls.values.map(\.due).min() { state.wake(at: next) }
             return due
         }
-        for (_, entry) in due { entry.call() }
+        for entry in due.values.sorted(by: { $0.due < $1.due }) { entry.call() }
     }
 }

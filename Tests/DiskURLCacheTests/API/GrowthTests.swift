@@ -87,8 +87,8 @@
             ChildProcess.say("\(counted) loads each: \(growth.plain) bytes without, \(growth.cached) with")
             ChildProcess.say(
                 "descriptors \(first.descriptors) to \(last.descriptors), threads \(first.threads) to \(last.threads)")
-            // Pages and threads of pools come and go: a leak of 100 bytes a load is more than these from 42,000 loads on,
-            // of which a run of a minute makes 60,000.
+            // Pages and threads of pools come and go: a leak of 100 bytes a load is more than these from 42,000 loads
+            // on, of which a run of a minute makes 60,000.
             let isSteady =
                 growth.cached <= growth.plain + (2 << 20) + counted * 50 && last.descriptors <= first.descriptors + 8
                 && last.threads <= first.threads + 16

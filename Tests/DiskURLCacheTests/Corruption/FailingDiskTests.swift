@@ -42,6 +42,19 @@ import Testing
         #expect(fixture.recordNames().count == 1)
     }
 
+    /// A key has eight slots.
+    @Test func aSlotWhoseRecordCouldNotBeWrittenIsFreeAgain() {
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        files.rule = { $0.isRecord && $0.operation == .write ? .error(ENOSPC) : nil }
+        for number in 0..<20 { store.store(.test(testBody(number), sequence: UInt64(number + 1)), for: key) }
+        #expect(store.body(key) == nil)
+        files.rule = { _ in nil }
+        store.store(.test(testBody(20), sequence: 21), for: key)
+        #expect(store.body(key) == testBody(20))
+        #expect(fixture.recordNames().count == 1)
+    }
+
     @Test("Full while the index is written: the old one holds, no record is lost, saved again later")
     func noRoomForIndex() throws {
         let files = FaultyFileSystem()

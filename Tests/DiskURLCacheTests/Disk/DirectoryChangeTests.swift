@@ -21,4 +21,21 @@ import Testing
             }
         }
     }
+
+    /// As `OnDiskFormat.md` has it: 16 bytes of the key's name, of which a resource has the first eight, and the kind.
+    @Test func rowsAreAsTheFormatSays() {
+        let key = KeyName(resource: 0x0102_0304_0506_0708, low: 0x090A_0B0C_0D0E_0F10)
+        let name = Array(UInt8(1)...16)
+        let none = [UInt8](repeating: 0, count: 16)
+        let rows: [(change: DirectoryChange, name: [UInt8], kind: UInt8)] = [
+            (.stored(key), name, 1), (.removed(key), name, 2),
+            (.removedResource(key.resource), Array(name[..<8] + none[..<8]), 3), (.removedAll, none, 4),
+            (.storing(key), name, 5), (.noticed, none, 6),
+        ]
+        for row in rows {
+            let bytes = row.change.row(by: 0x1122_3344_5566_7700)
+            #expect(bytes[..<16].elementsEqual(row.name))
+            #expect(bytes[16..<24].elementsEqual([row.kind, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]))
+        }
+    }
 }

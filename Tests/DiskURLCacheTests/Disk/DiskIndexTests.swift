@@ -258,4 +258,22 @@ import Testing
         #expect(!DiskPaths.isName("trash-0123456789abcdeX", of: .trash))
         #expect(!DiskPaths.isName("trash-", of: .trash))
     }
+
+    /// The clock of a file system may be too coarse to tell a change in the moment of the saving from one before it.
+    @Test func aRecordThatWasWrittenWhenTheIndexWasSavedIsReadAgain() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: .test("a"))
+        store.flush()
+        let rows = store.catalog.read { $0.leastRecentFirst }
+        store.close()
+        let paths = DiskPaths(directory: fixture.directory)
+        let listing = try FolderListing(SystemFiles(), paths, owner: .process)
+        let written = try #require(listing.records.first?.status.modified)
+        for savedAt in [written, written + 1] {
+            var index = DiskIndex()
+            let partial = index.fill(with: rows, savedAt: savedAt, listing: listing)
+            #expect(partial.isEmpty == (savedAt > written))
+        }
+    }
 }

@@ -237,6 +237,21 @@ import Testing
         #expect(!isSaved())
     }
 
+    /// The index is written under this name first. A cache that was the owner before may have left such a file.
+    @Test func aFileInTheWayOfTheNewIndexIsReplaced() throws {
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let index = URL(fileURLWithPath: fixture.directory + "/index.plist")
+        let saved = try Data(contentsOf: index)
+        let new = index.appendingPathExtension("new")
+        try Data("unfinished".utf8).write(to: new)
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.flush()
+        #expect(try Data(contentsOf: index) != saved)
+        #expect(!FileManager.default.fileExists(atPath: new.path))
+    }
+
     /// The cache that has cleared the folder knows what is in the new one.
     @Test func aClearedFolderIsNotListed() {
         let files = FaultyFileSystem()

@@ -167,6 +167,13 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         #expect(cache.load(status: 404).source == .origin)
     }
 
+    @Test(arguments: [0, -1]) func aLifetimeOfNothingForResponsesThatStateNone(seconds: Int64) {
+        var cache = PureCache()
+        cache.options.lifetime = .whenMissing(seconds: seconds)
+        _ = cache.load(answer: ["ETag": "\"a\""])
+        #expect(cache.load().source == .origin)
+    }
+
     @Test func statedLifetimeWinsOverTheOneForMissing() {
         var cache = PureCache()
         cache.options.lifetime = .whenMissing(seconds: 60)

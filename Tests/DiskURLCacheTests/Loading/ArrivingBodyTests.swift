@@ -120,6 +120,36 @@ import Testing
         #expect(refusals.withLock { $0 } == [])
     }
 
+    /// What its client has not taken yet is in a file without a name, in the folder for temporary files.
+    @Test func aCacheWithoutADiskLayerKeepsLittleInMemoryToo() async {
+        let cache = DiskURLCache(
+            configuration: DiskURLCache.Configuration(
+                memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.appending("none")))
+        let body = body(isStored: false, .pieces, in: cache)
+        for start in stride(from: 0, to: Self.whole.count, by: 16 << 10) {
+            _ = body.append(Data(Self.whole[start..<min(start + 16 << 10, Self.whole.count)]))
+        }
+        body.complete()
+        await eventually("little in memory") { body.bytesInMemory <= ArrivingBody.memoryLimit }
+        var data = Data()
+        take(from: body, into: &data)
+        #expect(data == Self.whole)
+        #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
+        body.discard()
+    }
+
+    /// The rest of a refresh in the background may take long to arrive.
+    @Test func whatNobodyReadsIsFreedOnceItIsNotStored() {
+        let body = body(isStored: true, .none)
+        _ = body.append(Data(Self.whole.prefix(100_000)))
+        #expect(body.bytesInMemory == 100_000)
+        body.giveUp(.diskFailed)
+        #expect(body.bytesInMemory == 0)
+        _ = body.append(Data(Self.whole.prefix(100_000)))
+        #expect(body.bytesInMemory == 0)
+        body.discard()
+    }
+
     /// A load may be cancelled when its answer has arrived, but is not stored yet: nothing of it may be stored then, as
     /// its bytes are gone.
     @Test(arguments: Reader.allCases, [100, 3 << 20])

@@ -153,12 +153,13 @@ import Testing
         #expect(cache.store.memory.totalCost > 1 << 20)
     }
 
-    @Test(arguments: ["rule", "lifetime"]) func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {
-        let cache = cache(memory: 16 << 20) { configuration in
-            if what == "rule" {
-                configuration.rules = [DiskURLCache.Rule(for: .all, storage: .memoryOnly)]
-            } else {
-                configuration.minimumDiskLifetime = 1_000_000
+    @Test(arguments: ["rule", "lifetime", "no disk layer"])
+    func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {
+        let cache = cache(memory: 16 << 20, disk: what == "no disk layer" ? 0 : 64 << 20) { configuration in
+            switch what {
+            case "rule": configuration.rules = [DiskURLCache.Rule(for: .all, storage: .memoryOnly)]
+            case "lifetime": configuration.minimumDiskLifetime = 1_000_000
+            default: break
             }
         }
         _ = files.takeCalls()

@@ -422,7 +422,18 @@ import Testing
         timeouts.cancel(ids[2])
         #expect(timeouts.after(.infinity) {} == nil)
         await eventually("three calls") { called.withLock({ $0.count }) >= 3 }
-        #expect(called.withLock { Set($0) } == [1, 2, 4])
+        #expect(called.withLock { $0 } == [2, 4, 1])
+    }
+
+    /// A time that is over already is now, and not in a second.
+    @Test func aTimeBelowASecondIsNotLengthened() async throws {
+        let timeouts = Timeouts()
+        let called = Mutex<[String]>([])
+        let later = timeouts.after(0.9) { called.withLock { $0.append("0.9 s") } }
+        _ = timeouts.after(-1) { called.withLock { $0.append("now") } }
+        await eventually("a call") { called.withLock { !$0.isEmpty } }
+        timeouts.cancel(later)
+        #expect(called.withLock { $0.first } == "now")
     }
 
     /// What was set for later than another time is not kept by the system as well.

@@ -163,6 +163,25 @@ import Testing
     }
 
     /// There a body holds no lock while it arrives, so its age tells.
+    /// Else a lock would be taken of which nobody tells the system.
+    @Test func anAnswerAfterThePassHasGivenUpWaitingGrantsNothing() throws {
+        let handlers = Mutex<[@Sendable (Bool) -> Void]>([])
+        let time = PassTime(
+            activity: { handler in handlers.withLock { $0.append(handler) } }, patience: .milliseconds(1))
+        time.begin { Issue.record("there is nothing to give up") }
+        #expect(!time.isGranted)
+        let answer = try #require(handlers.withLock { $0.first })
+        let hasReturned = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            answer(false)
+            hasReturned.signal()
+        }
+        // The system may suspend the process: the handler holds it no longer.
+        hasReturned.isSignalled("the end of the activity")
+        #expect(!time.isGranted)
+        time.end {}
+    }
+
     @Test(arguments: [true, false]) func aBodyThatAnotherProcessIsReceivingIsSpared(_ isFresh: Bool) throws {
         try FileManager.default.createDirectory(
             atPath: fixture.directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -335,6 +335,18 @@
             #expect(scene.comer.foundLater() == nil)
         }
 
+        /// An owner that knew of the others has told them what it removed: nothing else counts as removed.
+        @Test(arguments: [true, false]) func whatAnOwnerThatLeavesDidNotRemoveStaysInMemory(isKilled: Bool) {
+            let owner = directory.open()
+            let guest = directory.open()
+            owner.flush()
+            guest.put("kept", inMemoryOnly: true)
+            if isKilled { owner.die() } else { owner.close() }
+            guest.flush()
+            #expect(guest.ownsDirectory)
+            #expect(guest.foundLater() == "kept")
+        }
+
         /// Another process that asked the network before the removal is about to write its record, and has looked
         /// before: the remover finds it complete.
         @Test(arguments: Removal.told) func aCacheNeverServesWhatItRemovedItself(what: Removal) async throws {

@@ -22,10 +22,11 @@ final class PassTime: Sendable {
     private let activity: Activity
     private let current = Mutex<Grant?>(nil)
     /// The system answers at once. If it does not, the pass continues without locks.
-    private static let patience = DispatchTimeInterval.seconds(2)
+    private let patience: DispatchTimeInterval
 
-    init(activity: @escaping Activity) {
+    init(activity: @escaping Activity, patience: DispatchTimeInterval = .seconds(2)) {
         self.activity = activity
+        self.patience = patience
     }
 
     var isGranted: Bool {
@@ -51,7 +52,7 @@ final class PassTime: Sendable {
             case (true, .asked), (_, .over), (false, .granted): break
             }
         }
-        if grant.isDecided.wait(timeout: .now() + Self.patience) == .timedOut {
+        if grant.isDecided.wait(timeout: .now() + patience) == .timedOut {
             grant.phase.withLock { if $0 == .asked { $0 = .over } }
         }
     }
