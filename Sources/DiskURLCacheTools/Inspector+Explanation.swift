@@ -36,13 +36,12 @@ extension DiskURLCache.Inspector {
         for (candidate, isShared) in candidates {
             let decision = decision(request, candidate, isShared: isShared)
             guard let own = decision.key else { continue }
-            let ofURL = self.variants(of: own)
-            let found = ofURL.isEmpty ? equivalents(of: own) : ofURL
-            guard !found.isEmpty else { continue }
+            let found = stored(under: own)
+            guard !found.variants.isEmpty else { continue }
             if variants.isEmpty {
                 key = decision
-                isEquivalent = ofURL.isEmpty
-                variants = found
+                isEquivalent = found.key != own
+                variants = found.variants
                 name = candidate
                 options.isShared = isShared
             } else if let candidate, candidate != name {
@@ -56,6 +55,26 @@ extension DiskURLCache.Inspector {
         explainer.otherVariants = otherVariants
         explainer.isEquivalent = isEquivalent
         return explainer.explanation()
+    }
+
+    /// Explains what a cache with this directory and the settings of another cache would do with a request now: that
+    /// one need not have a directory.
+    ///
+    /// Takes no lock, changes nothing, and sends no request. What is stored for a request with credentials is not
+    /// found, since keys with credentials differ from one directory to the next.
+    /// - Parameters:
+    ///   - request: the request to explain.
+    ///   - cache: its rules, options and key policy apply. What it has stored itself does not count.
+    ///   - variant: as of `DiskURLCache.explanation(for:variant:response:sentAt:)`.
+    ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
+    ///   - sentAt: when the request for it was sent; nil: now.
+    public func explanation(
+        for request: URLRequest, by cache: DiskURLCache, variant: String? = nil, response: HTTPURLResponse? = nil,
+        sentAt: Date? = nil
+    ) -> DiskURLCache.Explanation {
+        cache.explanation(
+            of: DiskURLCache.Request(request), variant: variant, response: response, sentAt: sentAt,
+            stored: stored(under:))
     }
 
     private func decision(_ request: DiskURLCache.Request, _ variant: String?, isShared: Bool = false) -> KeyDecision {
@@ -73,14 +92,18 @@ extension DiskURLCache.Inspector {
         }
     }
 
-    /// The stored responses of another spelling of the URL (No-Vary-Search).
-    private func equivalents(of key: RequestKey) -> [StoredVariant] {
-        guard let list = key.variationList, let body = records(of: list, .whole).first?.body else { return [] }
+    /// The stored responses for a key, and the key under which they are: perhaps that of another spelling of the URL
+    /// (No-Vary-Search).
+    private func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
+        let own = variants(of: key)
+        guard own.isEmpty, let list = key.variationList, let body = records(of: list, .whole).first?.body else {
+            return (key, own)
+        }
         for equivalent in key.equivalents(listedIn: String(decoding: body, as: UTF8.self)) {
             let variants = variants(of: equivalent)
-            if !variants.isEmpty { return variants }
+            if !variants.isEmpty { return (equivalent, variants) }
         }
-        return []
+        return (key, own)
     }
 
     /// The records of a key, the most recent first.

@@ -32,12 +32,16 @@ extension DiskURLCache {
         explanation(of: Request(request), variant: variant, response: response, sentAt: sentAt)
     }
 
+    /// - Parameter stored: the responses that are stored for a key, and the key under which they are, instead of those
+    ///   of this cache.
     package func explanation(
-        of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?
+        of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?,
+        stored: ((RequestKey) -> (key: RequestKey, variants: [StoredVariant]))? = nil
     ) -> Explanation {
         let hop = core.resolve(request, variant: variant)
-        let found = hop.key.map { core.stored(under: $0) }
-        let variants = core.restingAnswer(to: hop).map { [$0] } ?? found?.variants ?? []
+        let resting = stored == nil ? core.restingAnswer(to: hop) : nil
+        let found = hop.key.map(stored ?? core.stored(under:))
+        let variants = resting.map { [$0] } ?? found?.variants ?? []
         let now = core.now
         let fields = response.map { HeaderFields($0) }
         let received = response.map {

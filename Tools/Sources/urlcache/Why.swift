@@ -105,11 +105,17 @@ struct Why: AsyncParsableCommand {
         }
         let folder = directory.map { URL(fileURLWithPath: $0, isDirectory: true) }
         let inspector = try folder.map { try DiskURLCache.Inspector(directory: $0) }
-        // An inspector knows the standard settings only.
-        let cache = try hasSettings || inspector == nil ? settled(folder) : nil
+        // An inspector by itself knows the standard settings only.
+        let cache = try hasSettings || inspector == nil ? settled() : nil
         func explanation(_ response: HTTPURLResponse? = nil, sentAt: Date? = nil) -> DiskURLCache.Explanation? {
-            cache?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
-                ?? inspector?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
+            guard let inspector else {
+                return cache?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
+            }
+            guard let cache else {
+                return inspector.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
+            }
+            return inspector.explanation(
+                for: request, by: cache, variant: variant, response: response, sentAt: sentAt)
         }
         // A request that may change something at the origin is sent only with --load.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
@@ -154,10 +160,9 @@ struct Why: AsyncParsableCommand {
 
     private var hasSettings: Bool { shared || rules != nil || body != nil }
 
-    /// A cache with the settings of the arguments that stores nothing, and reads a directory if one is given.
-    private func settled(_ directory: URL?) throws -> DiskURLCache {
+    /// A cache with the settings of the arguments that stores nothing.
+    private func settled() throws -> DiskURLCache {
         var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 0)
-        settings.fallbackDirectories = directory.map { [$0] } ?? []
         settings.isShared = shared
         if body != nil { settings.keyPolicy = .standard.includingBody(ofMethods: method) }
         if let rules { settings.rules = try RulesFile.read(rules) }
@@ -181,9 +186,7 @@ struct Why: AsyncParsableCommand {
 
     /// The paragraphs of the text, each with its first line as a title.
     private static func paragraphs(_ explanation: DiskURLCache.Explanation?) -> [Facts.Paragraph] {
-        // With settings of its own, the cache that explains reads the directory as one that ships with an app.
-        let text = explanation?.description.replacingOccurrences(of: " ago, from fallback", with: " ago, from disk")
-        let lines = text?.split(separator: "\n", omittingEmptySubsequences: false) ?? []
+        let lines = explanation?.description.split(separator: "\n", omittingEmptySubsequences: false) ?? []
         return lines.split(whereSeparator: \.isEmpty).map { lines in
             Facts.Paragraph(title: String(lines.first ?? ""), lines: lines.dropFirst().map(String.init))
         }
