@@ -218,13 +218,14 @@ extension LoadDriver {
     }
 
     func redirect(_ head: ResponseHead, _ next: DiskURLCache.Request) {
+        let request = state.withLock { $0.hop.request }
         let proceed: @Sendable (DiskURLCache.Request?) -> Void = { [self] next in
             // Prepares what depends on the app outside the lock: the session's cookies, the key.
-            let hop = next.map { cache.resolve(transport.prepare($0), variant: transport.keyVariant) }
+            let hop = next.map { cache.resolve(transport.prepare($0, after: request), variant: transport.keyVariant) }
             handle(.redirectDecided(hop), at: .network)
         }
         guard let client else { return proceed(next) }
-        client.confirmRedirect(head, of: state.withLock { $0.hop.request }, to: next, completion: proceed)
+        client.confirmRedirect(head, of: request, to: next, completion: proceed)
     }
 
     // MARK: Refreshes in the background

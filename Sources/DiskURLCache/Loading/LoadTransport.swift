@@ -19,7 +19,8 @@ package protocol LoadTransport: Sendable {
     var owner: ObjectIdentifier? { get }
 
     /// The request that follows a redirect, with the owner's additions.
-    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request
+    /// - Parameter last: the request that was redirected.
+    func prepare(_ request: DiskURLCache.Request, after last: DiskURLCache.Request) -> DiskURLCache.Request
 
     /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that
     /// there is time left to send the request.
@@ -40,7 +41,9 @@ package protocol LoadTransport: Sendable {
 
 extension LoadTransport {
     package var owner: ObjectIdentifier? { nil }
-    package func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request { request }
+    package func prepare(_ request: DiskURLCache.Request, after last: DiskURLCache.Request) -> DiskURLCache.Request {
+        request
+    }
     package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeout / 2 }
     package var decodesBodies: Bool { false }
     package var keyVariant: String? { nil }

@@ -58,15 +58,34 @@ struct SessionLink: Sendable {
     mutating func withCookies(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
         let given = request.headerFields["Cookie"]
         hasSetCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
-        return workQueue == nil ? prepare(request) : request
+        return workQueue == nil ? withSessionCookie(request) : request
+    }
+
+    /// With the cookies that the session has now: those of an earlier request may have been deleted meanwhile.
+    private func withSessionCookie(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
+        guard !hasSetCookie, let storage = cookieStorage(for: request) else { return request }
+        let cookie = Self.cookie(in: storage, for: request)
+        guard cookie != request.headerFields["Cookie"] else { return request }
+        var request = request
+        if let cookie { request.headerFields.set("Cookie", cookie) } else { request.headerFields.remove("Cookie") }
+        return request
     }
 
     private func sessionCookie(for request: DiskURLCache.Request) -> String? {
+        cookieStorage(for: request).flatMap { Self.cookie(in: $0, for: request) }
+    }
+
+    /// Nil if the session adds no cookies to the request.
+    private func cookieStorage(for request: DiskURLCache.Request) -> HTTPCookieStorage? {
+        guard request.handlesCookies else { return nil }
         let configuration = configuration
-        guard request.handlesCookies, configuration.httpShouldSetCookies,
-            // Most caches of an app load what needs no cookie: to find none for a URL takes Foundation much longer.
-            let storage = configuration.httpCookieStorage, storage.cookies?.isEmpty == false,
-            let url = request.foundationURL, let cookies = storage.cookies(for: url), !cookies.isEmpty,
+        return configuration.httpShouldSetCookies ? configuration.httpCookieStorage : nil
+    }
+
+    private static func cookie(in storage: HTTPCookieStorage, for request: DiskURLCache.Request) -> String? {
+        // Most caches of an app load what needs no cookie: to find none for a URL takes Foundation much longer.
+        guard storage.cookies?.isEmpty == false, let url = request.foundationURL,
+            let cookies = storage.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
         else { return nil }
         return value
@@ -99,12 +118,12 @@ extension SessionLink: LoadTransport {
     var sendsEveryRequest: Bool { transport != nil }
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
-    /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
-    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
-        guard !hasSetCookie, let cookie = sessionCookie(for: request) else { return request }
-        var request = request
-        request.headerFields.set("Cookie", cookie)
-        return request
+    /// The request with the session's current cookies, unless the app gave the load its own, or its delegate gave them
+    /// to this request.
+    func prepare(_ request: DiskURLCache.Request, after last: DiskURLCache.Request) -> DiskURLCache.Request {
+        let cookie = request.headerFields["Cookie"]
+        let isOfDelegate = cookie != nil && cookie != last.headerFields["Cookie"]
+        return isOfDelegate ? request : withSessionCookie(request)
     }
 
     /// Half of the request's own timeout, or of the session's.

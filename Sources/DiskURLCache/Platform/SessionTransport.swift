@@ -49,6 +49,9 @@ final class SessionTransport: Sendable {
             HeaderFields.Field(name: "Accept", value: "*/*"), .init(name: "User-Agent", value: Self.userAgent),
         ]
         if let language = Self.language { additions.append(.init(name: "Accept-Language", value: language)) }
+        if let authorization = Self.authorization(of: request) {
+            additions.append(.init(name: "Authorization", value: authorization))
+        }
         if request.method == "POST", request.body?.isEmpty == false {
             additions.append(.init(name: "Content-Type", value: "application/x-www-form-urlencoded"))
         }
@@ -58,6 +61,18 @@ final class SessionTransport: Sendable {
         var request = request
         request.headerFields = HeaderFields(fields.fields + additions)
         return request
+    }
+
+    /// User name and password of the URL, which are part of the key: as Foundation on Linux, without waiting for a
+    /// challenge (RFC 7617).
+    private static func authorization(of request: DiskURLCache.Request) -> String? {
+        guard request.url.contains(byte: UInt8(ascii: "@")), let components = URLComponents(string: request.url) else {
+            return nil
+        }
+        let user = components.user ?? ""
+        let password = components.password ?? ""
+        guard !user.isEmpty || !password.isEmpty else { return nil }
+        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 
     private static let userAgent = "\(ProcessInfo.processInfo.processName) (unknown version) DiskURLCache"

@@ -286,10 +286,30 @@ import Testing
         // Direct calls have no task whose request has the session's cookies.
         var link = SessionLink(session: harness.session)
         let direct = link.withCookies(DiskURLCache.Request(URLRequest(origin.url("/c"), ["Cookie": "own=1"])))
-        #expect(link.prepare(direct)["Cookie"] == "own=1")
+        #expect(link.prepare(direct, after: direct)["Cookie"] == "own=1")
         var without = URLRequest(url: origin.url("/c"))
         without.httpShouldHandleCookies = false
-        #expect(link.prepare(link.withCookies(DiskURLCache.Request(without)))["Cookie"] == nil)
+        let first = link.withCookies(DiskURLCache.Request(without))
+        #expect(link.prepare(first, after: first)["Cookie"] == nil)
+    }
+
+    /// RFC 6265 §5.4: what is sent is in the storage when it is sent.
+    @Test func aCookieDeletedByTheRedirectIsNotSentToTheTarget() async throws {
+        let origin = try OriginServer { request in
+            switch request.path {
+            case "/login": .ok("", ["Set-Cookie": "session=old; Path=/"])
+            case "/logout":
+                .status(
+                    302, "",
+                    ["Location": "/b", "Set-Cookie": "session=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT"])
+            default: .ok(request.fields["Cookie"] ?? "none")
+            }
+        }
+        let harness = try LoadingHarness()
+        _ = try await harness.load(origin.url("/login"))
+        #expect(try await harness.load(origin.url("/before")).text == "session=old")
+        #expect(try await harness.load(origin.url("/logout")).text == "none")
+        #expect(origin.requests.first { $0.path == "/logout" }?.fields["Cookie"] == "session=old")
     }
 
     /// From A to B and back to A: B gets neither the request's own cookies nor the session's.
@@ -355,6 +375,23 @@ import Testing
         #expect(origin.requests.last?.fields["X-A"] == "b")
         #expect(harness.cache.contains(URLRequest(other)))
         #expect(!harness.cache.contains(URLRequest(origin.url("/b"))))
+    }
+
+    /// What the delegate gives a request is sent, also instead of the session's cookies.
+    @Test func delegateGivesTheTargetACookie() async throws {
+        let origin = try OriginServer { request in
+            request.path == "/a"
+                ? .status(301, "", ["Location": "/b", "Set-Cookie": "session=new; Path=/"])
+                : .ok(request.fields["Cookie"] ?? "none")
+        }
+        let delegate = RedirectDelegate { request in
+            var request = request
+            request.setValue("own=1", forHTTPHeaderField: "Cookie")
+            return request
+        }
+        let harness = try LoadingHarness(delegate: delegate)
+        let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        #expect(record.data == Data("own=1".utf8))
     }
 
     @Test func cancellingWhileTheDelegateThinks() async throws {

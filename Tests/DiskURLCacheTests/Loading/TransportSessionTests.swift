@@ -105,6 +105,46 @@ import Testing
             #expect(data == Data("server".utf8) && transport.requests.isEmpty)
         }
 
+        @Test func aDownloadIsSentByFoundation() async throws {
+            let server = try OriginServer { _ in .ok("server") }
+            let transport = ClosureTransport { _, exchange in exchange.head(200) }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let (file, _) = try await session.download(from: server.url())
+            #expect(Data(taking: file) == Data("server".utf8) && transport.requests.isEmpty)
+        }
+
+        @Test func aBodyThatIsAStreamIsSentByFoundation() async throws {
+            let server = try OriginServer { .ok(String(decoding: $0.body, as: UTF8.self)) }
+            let transport = ClosureTransport { _, exchange in exchange.head(200) }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            var request = URLRequest(server.url(), method: "POST")
+            request.httpBodyStream = InputStream(data: Data("body".utf8))
+            request.setValue("4", forHTTPHeaderField: "Content-Length")
+            let (data, _) = try await session.data(for: request)
+            #expect(data == Data("body".utf8) && transport.requests.isEmpty)
+        }
+
+        /// Foundation on Linux has no `bytes(for:)` of its own.
+        @Test func theCachesStreamOfBytesGoesThroughTheTransport() async throws {
+            let (isRead, note) = AsyncStream.makeStream(of: Void.self)
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                await exchange.piece("one")
+                for await _ in isRead { break }
+                await exchange.piece("two")
+            }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let stream = try await cache.bytes(for: URLRequest(url: url), session: session)
+            #expect(try await stream.next() == Data("one".utf8))
+            note.yield()
+            #expect(try await stream.next() == Data("two".utf8))
+            #expect(try await stream.next() == nil)
+            #expect(transport.requests.count == 1)
+        }
+
         /// What URLSession sends with every request, below what the app or the configuration says.
         @Test func fieldsOfTheSessionAreAdded() async throws {
             let transport = ClosureTransport { _, exchange in exchange.head(200, ["Cache-Control": "no-store"]) }
@@ -120,6 +160,25 @@ import Testing
             _ = try await session.data(from: url)
             let agent = try #require(transport.requests.last?.value(forHTTPHeaderField: "User-Agent"))
             #expect(agent.hasPrefix(ProcessInfo.processInfo.processName))
+        }
+
+        /// As Foundation on Linux: without waiting for a challenge, and decoded. A field of the app comes first.
+        @Test(
+            arguments: [
+                ("user:pass@", nil, "Basic dXNlcjpwYXNz"), ("us%C3%A9r:p%40:s@", nil, "Basic dXPDqXI6cEA6cw=="),
+                ("user@", nil, "Basic dXNlcjo="), ("", nil, nil), ("user:pass@", "Bearer mine", "Bearer mine"),
+            ] as [(String, String?, String?)])
+        func userAndPasswordOfTheURLAreSent(authority: String, given: String?, expected: String?) async throws {
+            let transport = ClosureTransport { _, exchange in exchange.head(200, ["Cache-Control": "max-age=60"]) }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let url = try #require(URL(string: "http://\(authority)host.example/a"))
+            _ = try await session.data(for: URLRequest(url, given.map { ["Authorization": $0] } ?? [:]))
+            #expect(transport.requests.map { $0.value(forHTTPHeaderField: "Authorization") } == [expected])
+            // Nobody else gets what one user got.
+            let other = try #require(URL(string: "http://user:wrong@host.example/a"))
+            _ = try await session.data(for: URLRequest(url: other))
+            #expect(transport.requests.count == 2)
         }
 
         // MARK: Cookies

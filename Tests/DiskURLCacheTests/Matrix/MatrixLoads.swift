@@ -70,6 +70,13 @@ final class MatrixDelegate: NSObject, URLSessionDataDelegate, Sendable {
         note(dataTask, "data") { $0.data.append(data) }
     }
 
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytes: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        note(task, "sent \(totalBytesSent)")
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         note(task, error == nil ? "end" : "failure") { ($0.error, $0.isOver) = (error, true) }
     }

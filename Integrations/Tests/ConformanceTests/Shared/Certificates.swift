@@ -1,0 +1,1 @@
+../../RedisStorageTests/Certificates.swift

@@ -1,0 +1,1 @@
+../../../../Tests/DiskURLCacheTests/Conformance/NginxServer.swift
