@@ -153,8 +153,18 @@ extension DiskURLCache.Request {
 
     /// Whether a text is surely a URL that Foundation would not change. False for some rare URLs as well.
     private static func isWellFormed(_ text: String) -> Bool {
-        URLCanonicalizer.isNormal(text)
-            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"%<>[\\]^`{|}".utf8.contains($0) }
+        guard URLCanonicalizer.isNormal(text) else { return false }
+        return text.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isKept) } ?? false
+    }
+
+    /// Whether Foundation leaves a byte as it is, wherever it is in a URL.
+    private static func isKept(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "%"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "`"),
+            UInt8(ascii: "[")...UInt8(ascii: "^"), UInt8(ascii: "{")...UInt8(ascii: "}"):
+            false
+        default: byte > 0x20 && byte < 0x7F
+        }
     }
 
     /// The seconds that count in a session with this timeout: a request does not tell whether its 60 seconds were set.
