@@ -24,6 +24,8 @@ final class SessionTransport: Sendable {
         guard let url = request.foundationURL, url.host?.isEmpty == false, (0...65_535).contains(url.port ?? 0) else {
             return receiver.fetchEnded(URLError(.badURL), of: token)
         }
+        // It could end the first line of the request, and be read as a second one (RFC 9110 §9.1).
+        guard FieldSyntax.isToken(request.method) else { return receiver.fetchEnded(URLError(.badURL), of: token) }
         // The delegate of a redirect may have given the request one, which a transport has no way to read.
         if request.hasBodyStream { return receiver.fetchEnded(URLError(.requestBodyStreamExhausted), of: token) }
         // As Foundation's own loader does.

@@ -257,6 +257,17 @@ import Testing
             #expect(known?.code == .cannotConnectToHost && known?.failingURL == other)
         }
 
+        /// A method with a line feed would be a second request on the wire of a client that does not look.
+        @Test(arguments: ["GET / HTTP/1.1\r\n\r\nGET", "A B", "Ä"]) func aMethodIsAToken(method: String) async throws {
+            let transport = ClosureTransport { _, exchange in exchange.head(200) }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let error = await #expect(throws: URLError.self) {
+                try await session.data(for: URLRequest(url, method: method))
+            }
+            #expect(error?.code == .badURL && transport.requests.isEmpty)
+        }
+
         @Test func aGetWithABodyFails() async throws {
             let transport = ClosureTransport { _, exchange in exchange.head(200) }
             let session = try self.session(through: transport)
