@@ -100,9 +100,10 @@ package final class CacheCore: Sendable {
         let hasOptions = request.hasOptions || !rules.areNone
         let options = hasOptions ? rules.options(after: request.options) : DiskURLCache.Options()
         let refusal = rules.reasonToKeepOut(request.options).map { KeyDecision.none($0) }
+        let decision = refusal ?? keyDecision(for: request, options, variant: variant)
+        // Moved, not copied: they are large.
         return ResolvedRequest(
-            request, refusal ?? keyDecision(for: request, options, variant: variant), rules: rules, options: options,
-            hasOptions: hasOptions, salt: store.salt)
+            request, decision, rules: rules, options: consume options, hasOptions: hasOptions, salt: store.salt)
     }
 
     /// Whether `resolve` has to read the directory's salt for a request, which uses files.
