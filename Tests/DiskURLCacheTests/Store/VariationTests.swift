@@ -77,6 +77,29 @@ import Testing
         }
     }
 
+    #if os(Linux)
+        /// A cache that knows of no such responses looks for none at a miss. Each pass asks anew whether there are any.
+        @Test(arguments: [true, false])
+        func whatAnotherCacheStoredIsFoundAfterAPass(isStoredByOwner: Bool) async throws {
+            let shared = try SharedDirectory()
+            let owner = shared.open()
+            let guest = shared.open()
+            for cache in [owner, guest] { cache.flush() }
+            let storing = isStoredByOwner ? owner : guest
+            let other = isStoredByOwner ? guest : owner
+            #expect(!other.contains(Self.request("/p?b=1&a=2")))
+            let network = MemoryTransport { _, exchange in
+                exchange.head(200, Site.varied)
+                exchange.end()
+            }
+            _ = try await LoadReader(Self.request("/p?a=1&b=1"), from: storing, over: network).answer()
+            storing.flush()
+            other.look()
+            other.flush()
+            #expect(other.contains(Self.request("/p?b=1&a=2")))
+        }
+    #endif
+
     /// A list of the cache's own is no response: nobody is told of it.
     @Test func oneResponseIsOneEvent() async throws {
         let site = Site()
