@@ -40,6 +40,22 @@ import Testing
         #expect(try await makeCache().data(for: without).data == Data("none".utf8))
     }
 
+    /// A millisecond passes at each look at the clock.
+    @Test func anAnswerFromMemoryTakesTime() async throws {
+        let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
+        let cache = DiskURLCache(in: scratch, clock: clock) { configuration in
+            configuration.clock = WallClock {
+                time.withLock { time in
+                    time += 0.001
+                    return time
+                }
+            }
+        }
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
+        let answer = try await cache.data(for: Responses.request("/a"))
+        #expect(answer.source == .stored(.memory) && answer.report.duration > 0)
+    }
+
     @Test func memoryThenDiskThenNetwork() async throws {
         let origin = try OriginServer { _ in .ok("hello", ["Cache-Control": "max-age=60"]) }
         let cache = makeCache()

@@ -42,6 +42,25 @@ import Testing
         #expect(fixture.recordNames().count == 1)
     }
 
+    /// Another process may shorten a file between the look at its length and the reading.
+    @Test func ofAFileThatIsShorterWhatIsThereIsRead() throws {
+        try Data("0123456789".utf8).write(to: fixture.scratch.appending("file"))
+        let (file, _) = try SystemFiles().openRegular(fixture.scratch.appending("file").path, O_RDONLY)
+        defer { try? SystemFiles().close(file) }
+        #expect(try SystemFiles().bytes(of: file, at: 4, count: 100) == Array("456789".utf8))
+    }
+
+    /// Whoever asks first waits for the first look at the directory.
+    @Test func aDirectoryThatCannotBeMadeIsToldBeforeTheFirstPass() {
+        let files = FaultyFileSystem { $0.operation == .makeDirectory ? .error(EROFS) : nil }
+        let maintenance = MaintenanceQueue()
+        maintenance.pause()
+        let store = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 1 << 20), fileSystem: files,
+            maintenance: maintenance)
+        #expect(store.openingError != nil)
+    }
+
     /// A key has eight slots.
     @Test func aSlotWhoseRecordCouldNotBeWrittenIsFreeAgain() {
         let files = FaultyFileSystem()

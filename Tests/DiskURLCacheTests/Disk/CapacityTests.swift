@@ -324,4 +324,17 @@ import Testing
         body?.discard()
         maintenance.resume()
     }
+
+    /// In steps of a megabyte; whoever takes a further step makes room for it.
+    @Test func spaceForAnArrivingBodyIsReservedBeforeItIsWritten() throws {
+        let store = fixture.open()
+        store.flush()
+        let body = try store.beginIncoming()
+        #expect(body.reserve(1) && store.incoming.bytes == 1 << 20)
+        try body.append(Data([1]))
+        #expect(!body.reserve((1 << 20) - 1) && store.incoming.bytes == 1 << 20)
+        #expect(body.reserve(1 << 20) && store.incoming.bytes == 2 << 20)
+        body.discard()
+        #expect(store.incoming.bytes == 0)
+    }
 }

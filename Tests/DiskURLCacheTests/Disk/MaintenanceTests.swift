@@ -252,6 +252,20 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: new.path))
     }
 
+    /// Of a process that died while it wrote its index.
+    @Test func whoeverBecomesTheOwnerRemovesAnUnfinishedIndex() throws {
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.close()
+        let path = fixture.directory + "/index.plist.new"
+        try Data("unfinished".utf8).write(to: URL(fileURLWithPath: path))
+        let files = FaultyFileSystem()
+        let other = fixture.open(files: files)
+        other.flush()
+        #expect(other.isOwner && !files.takeCalls().contains { $0.operation == .rename })
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     /// The cache that has cleared the folder knows what is in the new one.
     @Test func aClearedFolderIsNotListed() {
         let files = FaultyFileSystem()

@@ -49,6 +49,22 @@ import Testing
         #expect(order(store) == names([4, 5, 3, 7, 0, 1, 2]))
     }
 
+    /// A lookup does not wait until the folder is listed.
+    @Test func aUseBeforeThereIsAnIndexCounts() {
+        let first = fixture.open()
+        fill(first, 0..<3)
+        first.close()
+        let maintenance = MaintenanceQueue()
+        maintenance.pause()
+        let disk = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
+        let store = TieredStore.over(disk, maintenance)
+        #expect(disk.body(.test("0")) == testBody(0))
+        maintenance.resume()
+        store.flush()
+        #expect(order(disk) == names([1, 2, 0]))
+    }
+
     @Test func theOrderSurvivesIntoTheNextProcess() throws {
         var store = fixture.open()
         fill(store, 0..<10)

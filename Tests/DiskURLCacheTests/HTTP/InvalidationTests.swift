@@ -123,12 +123,23 @@ import Testing
     }
 
     /// Where the GET came without `Content-Length`, its body tells, unless that was decoded.
-    @Test(arguments: [("4", [:], true), ("9", [:], false), ("4", ["Content-Encoding": "gzip"], false)])
+    @Test(arguments: [
+        ("4", [:], true), ("9", [:], false), ("4", ["Content-Encoding": "gzip"], false),
+        ("9", ["Content-Encoding": "gzip", "Content-Length": "9"], true),
+    ])
     func lengthIsComparedWithTheBody(_ length: String, _ stored: [String: String], _ isSame: Bool) {
         var cache = Self.stored(HeaderFields(dictionary: stored.merging(["Last-Modified": "x"]) { $1 }))
         let answer: HeaderFields = ["Content-Length": length, "Cache-Control": "max-age=99", "Last-Modified": "x"]
         _ = cache.load(method: "HEAD", answer: answer, body: "")
         #expect(cache.load().source == (isSame ? .stored : .origin))
+    }
+
+    /// The one that a GET would have got.
+    @Test func oneOfSeveralStoredResponsesIsUpdated() {
+        var cache = Self.stored(["Last-Modified": "x"])
+        cache.entries += cache.entries
+        _ = cache.load(method: "HEAD", answer: ["A": "2", "Last-Modified": "x"], body: "")
+        #expect(cache.entries.map { $0.response.fields["A"] } == ["2", "1"])
     }
 
     /// What the GET's request had in a field that only the HEAD's answer varies by is not known.

@@ -120,6 +120,25 @@ import Testing
         #expect(cache.entries.count == 1)
     }
 
+    /// It is that of the part which it came with (RFC 9530 §2).
+    @Test func aWholeHasNoDigestOfAPart() {
+        var cache = Self.beginning()
+        var rest = Self.rest
+        rest.fields.set("Content-Digest", "sha-256=:AAAA:")
+        let answer = cache.load { _ in rest }
+        #expect(answer.source == .combined && answer.fields["Content-Digest"] == nil)
+        #expect(cache.load().fields["Content-Digest"] == nil)
+    }
+
+    /// `Limits.md` says up to 8 MB.
+    @Test(arguments: [(8 << 20, "bytes=5-"), (8 << 20 + 1, nil)])
+    func theRestOfAPartIsAskedForUpToALength(total: Int, range: String?) {
+        var cache = Self.part(
+            ["Cache-Control": "max-age=3600", "Content-Range": "bytes 0-4/\(total)", "ETag": "\"a\""],
+            request: ["Range": "bytes=0-4"], body: "01234")
+        #expect(cache.load(status: 503).asked?.fields["Range"] == range)
+    }
+
     @Test func partsThatMayDifferAreNotCombined() {
         let wrong: [(inout PureCache.Origin) -> Void] = [
             { $0.fields.set("ETag", "\"b\"") }, { $0.fields.set("ETag", "W/\"a\"") }, { $0.fields.remove("ETag") },

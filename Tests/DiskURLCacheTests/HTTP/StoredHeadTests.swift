@@ -13,6 +13,17 @@ import Testing
         return cache
     }
 
+    @Test func responsesAreEqualByAllThatTheySay() {
+        func response(_ status: Int, _ fields: HeaderFields) -> StoredResponse {
+            StoredResponse(
+                method: "GET", status: status, fields: fields, requestTime: PureCache.start,
+                responseTime: PureCache.start, vary: .none)
+        }
+        #expect(response(200, ["A": "1"]) == response(200, ["A": "1"]))
+        #expect(response(200, ["A": "1"]) != response(200, ["A": "2"]))
+        #expect(response(200, ["A": "1"]) != response(404, ["A": "1"]))
+    }
+
     @Test func answersHead() {
         var cache = Self.head()
         let answer = cache.load(method: "HEAD")

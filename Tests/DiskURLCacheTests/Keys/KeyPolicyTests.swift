@@ -210,6 +210,8 @@ import Testing
         #expect(key(#"{"a":1}"#) != key(#"{"a":"1"}"#))
         #expect(key("not json") != key("not  json"))
         #expect(key(#"{"a":"x y"}"#) != key(#"{"a":"xy"}"#))
+        #expect(key(#"{"a":1}"#) == key("{\"a\" \t:\t1}"))
+        #expect(key(#"{"a":"x\"y\\"}"#) == key(#"{ "a" : "x\"y\\" }"#))
     }
 
     @Test func hostileJSONCountsByItsBytes() {

@@ -31,6 +31,7 @@ import Testing
         ("http://example.com:08080/a", "http://example.com:8080/a"),
         ("http://[::1]:8080/A", "http://[::1]:8080/A"),
         ("http://[::1]:80/A", "http://[::1]/A"),
+        ("http://[::FF:A00:5]/", "http://[::ff:a00:5]/"),
         ("http://ex%41mple.com/", "http://example.com/"),
     ]
 

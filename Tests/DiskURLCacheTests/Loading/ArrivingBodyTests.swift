@@ -138,6 +138,16 @@ import Testing
         body.discard()
     }
 
+    @Test func whatTheClientHasTakenIsFreed() {
+        let body = body(isStored: false, .pieces)
+        _ = body.append(Data(Self.whole.prefix(100_000)))
+        #expect(body.bytesInMemory == 100_000)
+        var data = Data()
+        take(from: body, into: &data)
+        #expect(body.bytesInMemory == 0 && data == Self.whole.prefix(100_000))
+        body.discard()
+    }
+
     /// The rest of a refresh in the background may take long to arrive.
     @Test func whatNobodyReadsIsFreedOnceItIsNotStored() {
         let body = body(isStored: true, .none)

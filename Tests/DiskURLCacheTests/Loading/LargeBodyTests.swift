@@ -142,6 +142,18 @@ import Testing
         store.close()
     }
 
+    /// The system has stopped the load: what its client has not taken by then is not for it.
+    @Test func aClientHearsNothingAfterACancellation() async {
+        let cache = cache()
+        let client = PieceClient(takesItsTime: true)
+        let exchange = await begin(cache, client, until: 100_000)
+        drivers.withLock { $0.last }?.cancel()
+        exchange.end()
+        client.catchUp()
+        let record = await client.heard { $0.isClosed }
+        #expect(record.heads.isEmpty && record.data.isEmpty && !record.hasEnded)
+    }
+
     @Test func aSmallBodyTakesTheOldPath() async throws {
         let cache = cache(memory: 8 << 20)
         _ = files.takeCalls()
@@ -241,6 +253,24 @@ import Testing
             #expect(cache.cachedResponse(for: Responses.request(url))?.data == Data("old".utf8))
             #expect(names("/records").count == 1)
         }
+    }
+
+    /// Neither the delegate nor the app is asked whether to store what cannot be stored.
+    @Test func nobodyIsAskedAboutABodyThatCouldNotBeWritten() async throws {
+        let asked = Mutex(0)
+        let cache = cache { configuration in
+            configuration.willCacheResponse = { response, _ in
+                asked.withLock { $0 += 1 }
+                return response
+            }
+        }
+        files.rule = { $0.operation == .write && $0.name.hasPrefix("incoming") ? .error(ENOSPC) : nil }
+        let client = PieceClient()
+        let exchange = await begin(cache, client)
+        exchange.end()
+        let record = await client.heard { $0.hasEnded }
+        #expect(record.data == Self.body && record.report?.isStored == false)
+        #expect(asked.withLock { $0 } == 0)
     }
 
     @Test(arguments: [true, false]) func whatMemoryKeepsNeedsNoDisk(isLate: Bool) async throws {

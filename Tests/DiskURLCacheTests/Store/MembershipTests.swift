@@ -335,6 +335,16 @@
             #expect(scene.comer.foundLater() == nil)
         }
 
+        /// The same, if a cache that comes later is the next owner.
+        @Test func whatAnOwnerThatDiedDidNotTellIsToldByWhoeverComesNext() {
+            let scene = Scene(directory)
+            scene.removeWhileItIsRead()
+            scene.owner.die()
+            let next = directory.open()
+            #expect(next.ownsDirectory)
+            #expect(scene.comer.foundLater() == nil)
+        }
+
         /// An owner that knew of the others has told them what it removed: nothing else counts as removed.
         @Test(arguments: [true, false]) func whatAnOwnerThatLeavesDidNotRemoveStaysInMemory(isKilled: Bool) {
             let owner = directory.open()
