@@ -13,7 +13,7 @@ enum TestLength {
     /// Kills of a process under load.
     static let crashRounds = count("DISKURLCACHE_CRASH_ROUNDS", plain: 4, long: 200)
     /// Inputs for each decoder and each parser.
-    static let fuzzIterations = count("DISKURLCACHE_FUZZ_ITERATIONS", plain: 2_000, long: 1_000_000)
+    static let fuzzIterations = count("DISKURLCACHE_FUZZ_ITERATIONS", plain: 2_000, long: 500_000)
     /// A seed for the parsers' inputs, instead of the fixed one, which makes a failure repeat.
     static let fuzzSeed = number("DISKURLCACHE_FUZZ_SEED")
     /// Megabytes that are stored under a hard limit of memory.
