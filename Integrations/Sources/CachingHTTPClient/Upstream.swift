@@ -95,8 +95,18 @@ final class Upstream: DiskURLCache.Transport {
 
     private func request(for url: String) -> HTTPClientRequest {
         var request = original
-        if url != asked.url { request.url = url }
+        guard url != asked.url else { return request }
+        request.url = url
+        // A client certificate is for the origin that the caller named, as in `HTTPClient`.
+        if request.tlsConfiguration != nil, !Self.haveSameOrigin(url, asked.url) { request.tlsConfiguration = nil }
         return request
+    }
+
+    private static func haveSameOrigin(_ one: String, _ other: String) -> Bool {
+        guard let one = URLComponents(string: one), let other = URLComponents(string: other) else { return false }
+        func port(_ url: URLComponents) -> Int? { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+        return one.scheme?.lowercased() == other.scheme?.lowercased()
+            && one.host?.lowercased() == other.host?.lowercased() && port(one) == port(other)
     }
 
     /// The answer in the types of AsyncHTTPClient.

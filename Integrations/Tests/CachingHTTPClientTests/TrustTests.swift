@@ -47,6 +47,37 @@ struct TrustTests {
         try result.get()
     }
 
+    /// As with the client alone: the certificate of a request is for the origin that the caller named.
+    @Test func aRedirectToAnotherOriginGetsNoCertificateOfTheRequest() async throws {
+        let other = origin
+        let certificate = try #require(NIOSSLCertificate.fromPEMFile(files.path("server.pem")).first)
+        let redirecting = try await Origin(
+            tls: .makeServerConfiguration(
+                certificateChain: [.certificate(certificate)],
+                privateKey: .privateKey(try NIOSSLPrivateKey(file: files.path("server.key"), format: .pem)))
+        ) { request, answer in
+            let target = request.path == "/other" ? other.url("/a") : "/here"
+            if request.path == "/here" {
+                try await answer.whole(.ok, [:], "here")
+            } else {
+                try await answer.whole(.found, ["Location": target], "")
+            }
+        }
+        let client = CachingHTTPClient(cache: cache)
+        func load(_ path: String) async throws {
+            var request = HTTPClientRequest(url: redirecting.url(path))
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .file(files.path("ca.pem"))
+            request.tlsConfiguration = tls
+            _ = try await client.execute(request, timeout: .seconds(120)).body.collect(upTo: 100)
+        }
+        try await load("/own")
+        // Without the roots of the request, the client does not believe the other server.
+        await #expect(throws: (any Error).self) { try await load("/other") }
+        #expect(origin.requests.isEmpty)
+        try await client.shutdown()
+    }
+
     @Test func rootsAreNoOneElses() async throws {
         let roots = try NIOSSLCertificate.fromPEMFile(files.path("ca.pem"))
         for _ in 0..<2 { try await load { $1.trustRoots = .certificates(roots) } }

@@ -184,6 +184,8 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         for key in totals.withLock({ $0.keys[resource] ?? [] }) {
             let hash = key.hashValue
             shard(of: hash).withLock { shard in
+                // Who has read the value since may have it from here, and must not bring it back.
+                shard.generation &+= 1
                 if let node = shard.node(of: key, hash) { update(node, in: &shard, change) }
             }
         }

@@ -2,7 +2,7 @@
 ///
 /// A change is made on the caller's thread in all layers, first on disk, then in memory, while a lock for its key is
 /// held: so all layers see the changes of a key in the same order. Lookups do not take that lock. What they read from
-/// disk is put into memory, unless memory saw a change of the key meanwhile.
+/// disk is put into memory, unless memory may have seen a change of the key meanwhile.
 final class TieredStore: Sendable {
     let memory: MemoryCache<MemoryRecord>
     /// Responses that memory dropped when it ran short, and that the app still holds. Changed after memory.

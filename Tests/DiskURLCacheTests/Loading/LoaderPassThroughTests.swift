@@ -84,6 +84,29 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(url)))
     }
 
+    /// Foundation gives the body to nobody, or to a file, so the cache does not know it.
+    @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: [true, false])
+    func whatNobodyWasGivenIsNotStoredForAGet(isDownload: Bool) async throws {
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok(
+                request.method, ["Cache-Control": "max-age=60", "Content-Location": request.target])
+            response.isChunked = true
+            return response
+        }
+        let harness = try LoadingHarness()
+        let events = harness.cache.events()
+        var request = URLRequest(origin.url("/a"), method: "POST")
+        request.httpBody = Data("x".utf8)
+        if isDownload {
+            harness.session.downloadTask(with: request) { _, _, _ in }.resume()
+        } else {
+            harness.session.dataTask(with: request).resume()
+        }
+        _ = await events.elements(upTo: "the report of the load", \.isLoad)
+        #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
+        #expect(try await harness.load(origin.url("/a")).text == "GET")
+    }
+
     /// `Cache-Status` (RFC 9211) is on what the cache has no part in, too; and nothing of it is stored.
     @Test(.enabled(if: LoadingHarness.storesForSessions)) func bypassesCarryCacheStatus() async throws {
         let origin = try OriginServer { request in

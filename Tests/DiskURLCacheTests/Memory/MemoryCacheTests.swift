@@ -114,6 +114,29 @@ extension MemoryCache {
         #expect(cache.count == 1 && cache.totalCost == 1)
     }
 
+    /// It may have taken the value from memory, and finds it nowhere else any more.
+    @Test func aReadDuringARemovalOfItsResourceIsNotKept() {
+        let cache = cache()
+        func shard(_ text: String) -> Int { key(text).hashValue >> (Int.bitWidth - 4) }
+        // A key of the same shard cannot be read meanwhile.
+        let texts = (1...1_000).map { "a\($0)" }
+        guard let other = texts.first(where: { shard($0) != shard("a0") }) else {
+            Issue.record("a thousand keys have one shard")
+            return
+        }
+        for text in ["a0", other] { cache.insert(1, for: text, cost: 1) }
+        var read: (text: String, generation: UInt64)?
+        cache.update(resource: key("a").resource) { changed, value in
+            if read == nil {
+                let text = changed.text == "a0" ? other : "a0"
+                read = (text, cache.generation(of: text))
+            }
+            value = nil
+        }
+        if let read { cache.promote(1, for: read.text, readAt: read.generation) }
+        #expect(read != nil && cache.count == 0)
+    }
+
     @Test func aReadIsKeptOnlyIfTheKeyDidNotChange() {
         let cache = cache()
         cache.promote(1, for: "a", readAt: cache.generation(of: "a"))

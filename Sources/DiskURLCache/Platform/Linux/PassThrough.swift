@@ -20,7 +20,8 @@
         private var bytes = 0
         /// The response as it arrived; the task's response may have a `Cache-Status` added.
         private var arrived: HTTPURLResponse?
-        /// The body so far, of an answer that may serve a `GET`.
+        /// The body so far, of an answer that may serve a `GET`; nil if nobody was given one. Foundation gives it to a
+        /// completion handler of a data task only, also if it is empty.
         private var body: Data?
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
@@ -45,7 +46,6 @@
             self.reason = reason
             startTime = cache?.now ?? Date()
             ticket = task.originalRequest?.httpMethod == "POST" ? cache?.store.ticket(at: startTime) : nil
-            body = ticket.map { _ in Data() }
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
@@ -234,7 +234,7 @@
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
             bytes += data.count
-            if body != nil { keep(data, of: `protocol`.task?.response as? HTTPURLResponse) }
+            if ticket != nil { keep(data, of: `protocol`.task?.response as? HTTPURLResponse) }
             client.urlProtocol(`protocol`, didLoad: data)
         }
 

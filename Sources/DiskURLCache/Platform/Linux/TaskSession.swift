@@ -20,7 +20,7 @@
     /// The session of a task, and the queue on which Foundation calls the task's protocol.
     ///
     /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`, here and nowhere else. A read
-    /// touches a single property, which is set when the task is made and never changed; its position is learned from a
+    /// touches a single property, which is set before the task is resumed and not changed after; its position is learned from a
     /// task that no other thread has. If Foundation's tasks have a different layout, nothing is known, and Foundation's
     /// own class serves the load.
     struct TaskSession {
@@ -73,7 +73,7 @@
         enum Audience {
             /// The session's delegate, if there is one.
             case delegate
-            /// A handler, or nobody in a session without a delegate.
+            /// Also a task of a session without a delegate that has no handler: nobody gets its body.
             /// - Parameter taskDelegate: the delegate that `data(for:delegate:)` was given.
             case completionHandler(taskDelegate: (any URLSessionDataDelegate)?)
         }
