@@ -181,8 +181,13 @@ enum URLCanonicalizer {
             let end = next(.slash, in: start..<bytes.count) ?? bytes.count
             // An IPv6 literal contains colons.
             let port = next(.closingBracket, in: start..<end) ?? start
-            let host = bytes[start..<(next(.colon, in: port..<end) ?? end)]
-            return String(decoding: host, as: UTF8.self)
+            let length = (next(.colon, in: port..<end) ?? end) - start
+            guard length > 0 else { return "" }
+            // Each load counts under its host, and `String(decoding:as:)` takes three times as long for a short one.
+            return String(unsafeUninitializedCapacity: length) { buffer in
+                memcpy(buffer.baseAddress!, base + start, length)
+                return length
+            }
         }
     }
 
