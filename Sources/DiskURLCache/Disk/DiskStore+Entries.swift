@@ -108,6 +108,13 @@ extension DiskStore {
         return nil
     }
 
+    /// Notes that the files and rows of a key may not agree; the maintenance queue examines them.
+    func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
+        if configuration.isReadOnly { return }
+        catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
+        maintenance.schedule(after: configuration.maintenanceDelay)
+    }
+
     // MARK: Writing
 
     /// Writes an entry in place of the one with the same key and variant.

@@ -152,13 +152,6 @@ extension DiskStore {
         }
     }
 
-    /// Notes that the files and rows of a key may not agree; the maintenance queue examines them.
-    func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
-        if configuration.isReadOnly { return }
-        catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
-        maintenance.schedule(after: configuration.maintenanceDelay)
-    }
-
     /// Examines the keys whose files and rows may not agree. On the maintenance queue.
     private func examineRequested() {
         while let request = catalog.nextExamination {
@@ -167,6 +160,8 @@ extension DiskStore {
                 if !catalog.state.isCurrent { catalog.examinationEnded(of: request.key) }
                 records.examine(request.key, &io.events, verifyingBodies: request.verifiesBodies)
             }
+            // The owner may have rows of what was removed now.
+            if !isOwner { tellOfChange(of: request.key) }
         }
     }
 

@@ -97,12 +97,13 @@ extension DiskStore {
             }
             return records.unlink(name, &io.events)
         }
-        if isRemoved {
-            for change in [DirectoryChange.storing(name.key), .stored(name.key)] {
-                tell(membership.tell(change, for: self))
-            }
-        }
+        if isRemoved { tellOfChange(of: name.key) }
         return isRemoved
+    }
+
+    /// Tells the other caches, if there are any, that the files of a key have changed.
+    func tellOfChange(of key: KeyName) {
+        for change in [DirectoryChange.storing(key), .stored(key)] { tell(membership.tell(change, for: self)) }
     }
 
     /// Tells the other caches before and after a removal, if there are any.

@@ -71,6 +71,9 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     private func deliverAll() {
+        #if DEBUG
+            queue.checkCurrent()
+        #endif
         while !isReading, bytesWithDelegate <= Self.delegateLimit, let call = calls.withLock({ $0.next() }) {
             deliver(call)
         }

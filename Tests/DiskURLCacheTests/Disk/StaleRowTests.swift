@@ -14,6 +14,74 @@
         private static let key = RequestKey(
             text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
 
+        /// The slot has a record again, and it is a different one.
+        @Test func whatReplacesARecordThatARemovalHasReadIsKept() {
+            let files = FaultyFileSystem()
+            let store = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files)
+            store.store(.test(testBody(1), sequence: 1, tags: ["t"]), for: Self.key)
+            store.flush()
+            let before = store.recordNames()
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                guard call.operation == .close, call.isRecord, isArmed.disarm() else { return nil }
+                // The second one has the slot of the record that was read.
+                for number in 2...3 {
+                    store.store(.test(testBody(number), sequence: UInt64(number)), for: Self.key)
+                }
+                return nil
+            }
+            store.remove(matching: EntryCriteria(tag: "t"))
+            #expect(!isArmed.withLock { $0 })
+            #expect(store.recordNames() == before)
+            #expect(store.body(Self.key) == testBody(3))
+        }
+
+        /// An examination leaves out a slot into which its cache is writing.
+        @Test func aGuestsRecordInASlotThatTheOwnerLostIsKnown() {
+            let files = FaultyFileSystem()
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let owner = DiskStore(configuration: configuration, fileSystem: files)
+            owner.flush()
+            let guest = DiskStore(configuration: configuration)
+            guest.flush()
+            #expect(owner.isOwner && !guest.isOwner)
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                // The record is whole, but has no row yet.
+                guard call.operation == .close, call.isRecord, isArmed.disarm() else { return nil }
+                guest.remove(Self.key)
+                guest.store(.test(testBody(2), sequence: 2), for: Self.key)
+                owner.flush()
+                return nil
+            }
+            owner.store(.test(testBody(1), sequence: 1), for: Self.key)
+            #expect(!isArmed.withLock { $0 })
+            owner.flush()
+            #expect(owner.entryCount == 1)
+            #expect(owner.body(Self.key) == testBody(2))
+        }
+
+        @Test func theOwnerLearnsWhatAGuestRemovedAsDamaged() throws {
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let owner = DiskStore(configuration: configuration)
+            owner.flush()
+            let guest = DiskStore(configuration: configuration)
+            guest.flush()
+            owner.store(.test(testBody(1), sequence: 1), for: Self.key)
+            owner.flush()
+            let name = try #require(owner.recordNames().first)
+            let path = directory + "/records/" + name.text
+            let file = try #require(FileHandle(forUpdatingAtPath: path))
+            try file.write(contentsOf: Data("damaged".utf8))
+            try file.close()
+            #expect(guest.body(Self.key) == nil)
+            guest.flush()
+            #expect(!FileManager.default.fileExists(atPath: path))
+            owner.flush()
+            #expect(owner.entryCount == 0)
+        }
+
         /// The row changes while the removal is under way, and the entry was there before.
         @Test func whatIsTakenInDuringARemovalIsRemoved() throws {
             let files = FaultyFileSystem()

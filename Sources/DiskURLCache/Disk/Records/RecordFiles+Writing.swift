@@ -194,7 +194,10 @@ extension RecordFiles {
         case .memory, .slot:
             // Another process may have found the record as soon as it was whole, and removed it for a newer one. What
             // that process told may have been heeded already.
-            if !writer.isAlone(), isGone(slot.name, status.identity) { return false }
+            if !writer.isAlone(), isGone(slot.name, status.identity) {
+                examineLater(slot.name.key)
+                return false
+            }
         }
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
@@ -223,9 +226,16 @@ extension RecordFiles {
         writer.removeSlot(slot, after: error)
         try? slot.close()
         if catalog.state.isCurrent { catalog.change { $0.remove(slot.name) } }
+        if error.code == EEXIST { examineLater(slot.name.key) }
         guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { return false }
         taken |= 1 << slot.name.slot
         return true
+    }
+
+    /// Another cache has taken the slot, and perhaps has a record there now. Examinations in between have left out a
+    /// slot into which this cache was writing.
+    private func examineLater(_ key: KeyName) {
+        if catalog.state.isOwner { catalog.requestExamination(of: key) }
     }
 
     /// Gives up a body that was written ahead, unless it has become a record, or was given up, already. `DiskStore.io`

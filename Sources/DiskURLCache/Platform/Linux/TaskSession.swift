@@ -20,9 +20,9 @@
     /// The session of a task, and the queue on which Foundation calls the task's protocol.
     ///
     /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`, here and nowhere else. A read
-    /// touches a single property, which is set before the task is resumed and not changed after; its position is learned from a
-    /// task that no other thread has. If Foundation's tasks have a different layout, nothing is known, and Foundation's
-    /// own class serves the load.
+    /// touches a single property, which is set before the task is resumed and not changed after that; its position is
+    /// learned from a task that no other thread has. If Foundation's tasks have a different layout, nothing is known,
+    /// and Foundation's own class serves the load.
     struct TaskSession {
         let session: URLSession
         let workQueue: DispatchQueue
