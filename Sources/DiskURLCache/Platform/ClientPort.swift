@@ -71,9 +71,6 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     private func deliverAll() {
-        #if DEBUG
-            queue.checkCurrent()
-        #endif
         while !isReading, bytesWithDelegate <= Self.delegateLimit, let call = calls.withLock({ $0.next() }) {
             deliver(call)
         }

@@ -3,17 +3,10 @@ import Dispatch
 /// The queue or thread on which a protocol's client is called, in order.
 protocol ClientQueue: Sendable {
     func enqueue(_ work: @escaping @Sendable () -> Void)
-    /// Traps if the caller is elsewhere, where that can be known.
-    func checkCurrent()
-}
-
-extension ClientQueue {
-    func checkCurrent() {}
 }
 
 extension DispatchQueue: ClientQueue {
     func enqueue(_ work: @escaping @Sendable () -> Void) { async(execute: work) }
-    func checkCurrent() { dispatchPrecondition(condition: .onQueue(self)) }
 }
 
 /// The run-loop modes in which a protocol's client is called, on Apple platforms.

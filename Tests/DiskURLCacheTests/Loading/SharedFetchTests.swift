@@ -31,6 +31,23 @@ import Testing
                 memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache")))
     }
 
+    /// Later it is called on its queue.
+    @Test func aClientIsCalledDirectlyInsideTheStartOnly() async {
+        let first = PieceClient()
+        first.starting { start(first) }
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=86400"])
+        exchange.piece("body")
+        exchange.end()
+        #expect(await first.heard { $0.hasEnded }.directCalls.after == 0)
+        // Memory has the response now.
+        await eventually("the store") { cache.contains(Responses.request("/a")) }
+        let second = PieceClient()
+        second.starting { start(second) }
+        let record = await second.heard { $0.hasEnded }
+        #expect(record.text == "body" && record.directCalls.inside > 0)
+    }
+
     @discardableResult private func start(_ client: PieceClient) -> LoadDriver {
         var request = Responses.request("/a")
         request.timeoutInterval = Patience.ofLoads

@@ -34,6 +34,8 @@ final class PieceClient: LoadClient {
         /// Of a body that was left in its file.
         var largestPiece = 0
         var isUnreadable = false
+        /// Calls of `perform` inside the start of the load, and after it.
+        var directCalls = (inside: 0, after: 0)
         var text: String { String(decoding: data, as: UTF8.self) }
     }
 
@@ -44,6 +46,7 @@ final class PieceClient: LoadClient {
         var takesItsTime: Bool
         /// A thread takes the calls.
         var isTaking = false
+        var isStarting = false
     }
 
     private let state: Mutex<State>
@@ -94,9 +97,23 @@ final class PieceClient: LoadClient {
         return record
     }
 
-    func send(_ calls: [LoadCall]) { perform(calls) }
+    /// Starts a load.
+    func starting(_ start: () -> Void) {
+        state.withLock { $0.isStarting = true }
+        start()
+        state.withLock { $0.isStarting = false }
+    }
+
+    func send(_ calls: [LoadCall]) { hear(calls) }
 
     func perform(_ calls: [LoadCall]) {
+        state.withLock { state in
+            if state.isStarting { state.record.directCalls.inside += 1 } else { state.record.directCalls.after += 1 }
+        }
+        hear(calls)
+    }
+
+    private func hear(_ calls: [LoadCall]) {
         state.withLock { state in
             for call in calls { state.calls.append(call) }
         }
