@@ -8,7 +8,7 @@
     ///
     /// `DISKURLCACHE_MODEL_SECONDS` says for how long. `DISKURLCACHE_MODEL_START` begins with the seed that an earlier
     /// run printed. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and again: its steps are the same,
-    /// while the threads take their own time. Without any of them it runs forty scripts that are always the same;
+    /// while the threads take their own time. Without any of them it runs twenty scripts that are always the same;
     /// `.ci/run model` runs others for a minute.
     @Suite(.serialized, .timeLimit(.minutes(120)))
     struct ModelTests {
@@ -21,7 +21,7 @@
             print("model: seed \(seed)")
             var count = 0
             while TestLength.modelSeconds.map({ -start.timeIntervalSinceNow < Double($0) })
-                ?? (count < (replayed == nil ? 40 : 200))
+                ?? (count < (replayed == nil ? 20 : 200))
             {
                 count += 1
                 let script = ModelScript(seed: seed, peerLimit: peers.count)
