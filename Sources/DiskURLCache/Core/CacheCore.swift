@@ -110,7 +110,7 @@ package final class CacheCore: Sendable {
     func readsSalt(for request: DiskURLCache.Request) -> Bool {
         guard let salt = store.salt, !salt.isRead else { return false }
         return request.headerFields["Authorization"] != nil || request.headerFields["Cookie"] != nil
-            || request.url.utf8.contains(UInt8(ascii: "@")) || !configuration.keyPolicy.identifiesByAuthorization
+            || request.url.contains(byte: UInt8(ascii: "@")) || !configuration.keyPolicy.identifiesByAuthorization
     }
 
     private func keyDecision(

@@ -74,22 +74,16 @@ extension RecordFiles {
             var reserved: ReservedSlot?
             do throws(Errno) {
                 let slot: ReservedSlot
-                // While a body was written ahead, other records of the key may have been stored or removed.
-                let isEarlier: Bool
                 switch place {
-                case .slot(let ahead):
-                    slot = ahead.slot
-                    isEarlier = true
+                case .slot(let ahead): slot = ahead.slot
                 case .memory, .file:
                     slot = try reserve(
                         for: (record.footer.name.key, record.footer.varyHash), not: &taken, in: disk)
-                    isEarlier = false
                 }
                 reserved = slot
                 record.footer.name = slot.name
                 let status = try writer.fill(slot, with: &record, place)
                 let written = record
-                let origin = place
                 return try disk.withIO { io in
                     Result { () throws(Errno) -> Bool in
                         // The folder was cleared meanwhile, and the slot's file with it.
@@ -98,9 +92,11 @@ extension RecordFiles {
                             _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
                             return false
                         }
-                        let others = isEarlier ? rows(of: slot.name.key, &io.events) : slot.rows
+                        var others = slot.rows
+                        // While a body was written ahead, other records of the key may have been stored or removed.
+                        if case .slot = place { others = rows(of: slot.name.key, &io.events) }
                         let isKept = try publish(
-                            written, in: slot, beside: others, status, origin, usedAt: usedAt, &io.events)
+                            written, in: slot, beside: others, status, place, usedAt: usedAt, &io.events)
                         // If the new metadata make it a different variant, it did not replace the old record.
                         if let rewritten, self.status(of: rewritten.name) != nil {
                             unlink(rewritten.name, &io.events)
