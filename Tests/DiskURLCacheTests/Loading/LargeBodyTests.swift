@@ -93,8 +93,9 @@ import Testing
     }
 
     private func expectNothing(in cache: DiskURLCache, _ comment: Comment? = nil) async {
-        // It is removed on the queue of the body.
+        // It is removed on the queue of the body, and its space is given back after that.
         await eventually("no file of a body") { incoming == [] }
+        await eventually("no space for a body") { (cache.store.disk as? DiskStore)?.incoming.bytes == 0 }
         cache.flush()
         #expect(names("/records") == [], comment)
         #expect(!cache.contains(Responses.request(url)), comment)
