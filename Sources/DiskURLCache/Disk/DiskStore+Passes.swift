@@ -250,16 +250,16 @@ extension DiskStore {
             pinnedLimit: catalog.capacity.share(configuration.pinnedFraction), weighsSize: configuration.weighsSize)
         var failures = 0
         var isAny = false
-        while failures < 16 {
+        while failures < RecordFiles.evictionFailures {
             // After a change by another cache the rows may not describe the files. Nothing is evicted until the index
             // is made again.
             let excess = withIO { catalog.state.isCurrent ? footprint($0) - target : 0 }
             let victims = catalog.victims(by: policy, freeing: excess)
             if victims.isEmpty { break }
-            for victim in victims where failures < 16 {
-                let isGone = withIO { records.evict(victim, &$0.events) }
-                failures = isGone ? 0 : failures + 1
-                isAny = isAny || isGone
+            // So few that a slot is not kept for long from being used again.
+            for start in stride(from: 0, to: victims.count, by: policy.batch) {
+                let batch = victims[start...].prefix(policy.batch)
+                if records.evict(batch, failures: &failures, in: self) { isAny = true }
             }
         }
         if withIO({ $0.directory.overhead > 64 << 10 }) { replaceEmptyFolder(target) }
@@ -282,7 +282,11 @@ extension DiskStore {
         guard configuration.hasAges, catalog.state.isCurrent else { return }
         let now = clock.now().timeIntervalSince1970
         let expired = catalog.read { $0.leastRecentFirst.filter { configuration.isExpired($0, now: now) } }
-        for row in expired { withIO { records.expire(row, &$0.events) } }
+        var failures = 0
+        for row in expired where failures < RecordFiles.evictionFailures {
+            withIO { records.examineExpired(row, &$0.events) }
+            _ = records.evict([row], failures: &failures, in: self)
+        }
     }
 
     /// Deletes what a clearing left, up to about a thousand files, which takes some milliseconds. The maintenance queue

@@ -7,8 +7,10 @@ import Foundation
 /// is complete.
 ///
 /// There are two locks. `io` is taken first and held across file operations: only while it is held do files change and
-/// rows enter or leave the index, so that both agree. The lock of the `catalog` is taken last and never held across
-/// file operations. A lookup takes `io` only if the rows and the files of its key may not agree.
+/// rows enter or leave the index, so that both agree. Two kinds of files change without it, in slots that the catalog
+/// keeps from other use: a record that is being written and has no row yet, and one that is evicted and still has its
+/// row. The lock of the `catalog` is taken last and never held across file operations. A lookup takes `io` only if the
+/// rows and the files of its key may not agree.
 package final class DiskStore: StorageLayer {
     package typealias Configuration = DiskConfiguration
 

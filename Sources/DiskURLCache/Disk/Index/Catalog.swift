@@ -20,6 +20,8 @@ final class Catalog: Sendable {
         var shared: [KeyName: Int] = [:]
         /// Slots into which this cache is writing, without `DiskStore.io`.
         var writing: Set<RecordName> = []
+        /// Slots whose records are being evicted, without `DiskStore.io`: one bit for each slot of a key.
+        var evicting: [KeyName: UInt8] = [:]
         /// Whether this cache owns the directory and found no other cache at its last look: see `Membership`.
         var isAlone = false
         /// The names of records, for a cache without an index; nil if the folder has to be listed first.
@@ -30,6 +32,10 @@ final class Catalog: Sendable {
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && (examinations.isEmpty || examinations[key] == nil)
                 && (shared.isEmpty || shared[key] == nil)
+        }
+
+        func slotsBeingWritten(of key: KeyName) -> UInt8 {
+            writing.reduce(UInt8(0)) { $1.key == key ? $0 | 1 << $1.slot : $0 }
         }
 
         mutating func noteEarly(_ use: IndexUse) {
@@ -156,15 +162,32 @@ final class Catalog: Sendable {
         return now.timeIntervalSince1970 - Double(row.accessedAt) > age
     }
 
-    // MARK: Records that are being written
+    // MARK: Slots in use
 
     func beginWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.insert(name) } }
     func endWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.remove(name) } }
 
     /// One bit for each slot of the key into which this cache is writing.
-    func slotsBeingWritten(of key: KeyName) -> UInt8 {
+    func slotsBeingWritten(of key: KeyName) -> UInt8 { contents.withLock { $0.slotsBeingWritten(of: key) } }
+
+    /// Begins to evict the records of these rows. Their slots are not free before `endEvicting`, also if the rows go:
+    /// whoever evicts unlinks by name, and would unlink the next record of the slot.
+    /// - Returns: the rows that still are as they were; the records of all others were removed or replaced.
+    func beginEvicting(_ rows: some Sequence<IndexRow>) -> [IndexRow] {
         contents.withLock { contents in
-            contents.writing.reduce(UInt8(0)) { $1.key == key ? $0 | 1 << $1.slot : $0 }
+            let present = rows.filter { contents.index.row($0.name)?.isSameRecord(as: $0) == true }
+            for row in present { contents.evicting[row.key, default: 0] |= 1 << row.slot }
+            return present
+        }
+    }
+
+    func endEvicting() { contents.withLock { $0.evicting = [:] } }
+
+    /// One bit for each slot of the key into which this cache must not write now, whatever its rows say.
+    func slotsInUse(of key: KeyName) -> UInt8 {
+        contents.withLock { contents in
+            let evicting = contents.evicting.isEmpty ? 0 : contents.evicting[key, default: 0]
+            return contents.slotsBeingWritten(of: key) | evicting
         }
     }
 

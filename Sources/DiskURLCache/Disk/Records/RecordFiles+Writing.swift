@@ -157,7 +157,7 @@ extension RecordFiles {
         var rows = taken == 0 ? rows(of: key, &events) : examine(key, &events)
         while true {
             let slot = try freeSlot(
-                beside: rows, not: taken | catalog.slotsBeingWritten(of: key), for: variant, &events)
+                beside: rows, not: taken | catalog.slotsInUse(of: key), for: variant, &events)
             let name = RecordName(key: key, slot: slot)
             do throws(Errno) {
                 let slot = try writer.makeSlot(name, beside: rows, in: folder)
@@ -230,7 +230,7 @@ extension RecordFiles {
 
     /// Another cache has taken the slot, and perhaps has a record there now. Examinations in between have left out a
     /// slot into which this cache was writing.
-    private func examineLater(_ key: KeyName) {
+    func examineLater(_ key: KeyName) {
         if catalog.state.isOwner { catalog.requestExamination(of: key) }
     }
 
