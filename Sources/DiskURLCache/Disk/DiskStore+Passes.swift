@@ -74,7 +74,7 @@ extension DiskStore {
             tell(events)
             if isOwner { tell(membership.becameOwner(self)) }
         }
-        guard case .owner(let lock, _) = catalog.state else { return }
+        guard case .owner(let lock, _, _) = catalog.state else { return }
         membership.endIfAlone(self)
         if !catalog.state.isCurrent { makeIndex(lock) }
         examineRequested()
@@ -136,7 +136,7 @@ extension DiskStore {
         let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)
         withIO { io in
             // This cache has left the directory, or lost its lock, meanwhile.
-            guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
+            guard case .owner(let current, folder: nil, _) = catalog.state, current === lock else { return }
             guard catalog.becomeCurrent(index, lock, folder) else { return }
             // Reading each head finds records that a crash left unfinished. If there are many records, that would take
             // too long, so names and sizes are trusted.

@@ -138,7 +138,7 @@ package final class DiskStore: StorageLayer {
 
     /// Gives up the ownership of the directory. The index in memory is kept as a hint.
     func giveUpLock() {
-        guard case .owner(let lock, _) = catalog.state else { return }
+        guard case .owner(let lock, _, _) = catalog.state else { return }
         move(.leave)
         // The lock is released at once, although a pass may still have a reference to it.
         lock.release()

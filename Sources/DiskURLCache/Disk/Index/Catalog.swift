@@ -22,8 +22,6 @@ final class Catalog: Sendable {
         var writing: Set<RecordName> = []
         /// Slots whose records are being evicted, without `DiskStore.io`: one bit for each slot of a key.
         var evicting: [KeyName: UInt8] = [:]
-        /// Whether this cache owns the directory and found no other cache at its last look: see `Membership`.
-        var isAlone = false
         /// The names of records, for a cache without an index; nil if the folder has to be listed first.
         var names: NameTable?
         /// Whether a listing of the folder that is in progress may lack records.
@@ -73,13 +71,10 @@ final class Catalog: Sendable {
         }
     }
 
-    var isAlone: Bool {
-        get { contents.withLock { $0.isAlone } }
-        set { contents.withLock { $0.isAlone = newValue } }
-    }
+    var isAlone: Bool { contents.withLock { $0.state.isAlone } }
 
     /// Whether no other cache changes the records, and the index knows all of them.
-    var isAloneAndCurrent: Bool { contents.withLock { $0.isAlone && $0.state.isCurrent } }
+    var isAloneAndCurrent: Bool { contents.withLock { $0.state.isAlone && $0.state.isCurrent } }
 
     /// Notes that the index may lack records, or describe a different folder. The owner lists the folder again; until
     /// then slots are probed.

@@ -6,12 +6,15 @@ enum DiskState: Sendable {
     /// - Parameter isReadable: whether records may be read. Not from a folder that belongs to somebody else, or one
     ///   that was cleared and could not be moved away.
     case unusable(isReadable: Bool)
-    /// Another cache owns the directory, or this one has not asked yet. There is no index, so slots are probed.
+    /// Another cache owns the directory, or this one has not asked yet. There is no index, so slots are probed. There
+    /// may be other caches.
     case guest
     /// This cache holds the directory's lock, keeps the index, and evicts.
-    /// - Parameter folder: the folder whose records the index knows completely. Nil until the folder was listed; until
-    ///   then slots are probed.
-    case owner(OwnerLock, folder: FileIdentity?)
+    /// - Parameters:
+    ///   - folder: the folder whose records the index knows completely. Nil until the folder was listed; until then
+    ///     slots are probed.
+    ///   - isAlone: whether the last look found no other cache: see `Membership`.
+    case owner(OwnerLock, folder: FileIdentity?, isAlone: Bool)
 
     /// An event that changes the state. `after` says from which state each step leads to which.
     enum Step {
@@ -22,6 +25,10 @@ enum DiskState: Sendable {
         /// The path leads to a different directory, or the lock was given up.
         case leave
         case own(OwnerLock)
+        /// The owner has looked for other caches, and there is none.
+        case findNobody
+        /// There may be other caches.
+        case expectOthers
         /// The index knows every record of the folder.
         case list(OwnerLock, FileIdentity)
         /// The owner has replaced the folder itself, and its index is right for the new one.
@@ -35,11 +42,14 @@ enum DiskState: Sendable {
         case (.closed, _), (_, .close): .closed
         case (_, .refuse(let isReadable)): .unusable(isReadable: isReadable)
         case (.unusable, .accept), (_, .leave): .guest
-        case (.guest, .own(let lock)): .owner(lock, folder: nil)
-        case (.owner(let lock, nil), .list(let listed, let folder)) where lock === listed:
-            .owner(lock, folder: folder)
-        case (.owner(let lock, .some), .replaceFolder(let folder)): .owner(lock, folder: folder)
-        case (.owner(let lock, _), .distrust): .owner(lock, folder: nil)
+        case (.guest, .own(let lock)): .owner(lock, folder: nil, isAlone: false)
+        case (.owner(let lock, let folder, _), .findNobody): .owner(lock, folder: folder, isAlone: true)
+        case (.owner(let lock, let folder, _), .expectOthers): .owner(lock, folder: folder, isAlone: false)
+        case (.owner(let lock, nil, let isAlone), .list(let listed, let folder)) where lock === listed:
+            .owner(lock, folder: folder, isAlone: isAlone)
+        case (.owner(let lock, .some, let isAlone), .replaceFolder(let folder)):
+            .owner(lock, folder: folder, isAlone: isAlone)
+        case (.owner(let lock, _, let isAlone), .distrust): .owner(lock, folder: nil, isAlone: isAlone)
         default: self
         }
     }
@@ -50,12 +60,17 @@ enum DiskState: Sendable {
 
     /// Whether no other process can own the directory.
     var isCertainOwner: Bool {
-        if case .owner(let lock, _) = self { lock.isCertain } else { false }
+        if case .owner(let lock, _, _) = self { lock.isCertain } else { false }
     }
 
     /// Whether no cache owned the directory before this one.
     var isFirstOwner: Bool {
-        if case .owner(let lock, _) = self { lock.isFirst } else { false }
+        if case .owner(let lock, _, _) = self { lock.isFirst } else { false }
+    }
+
+    /// Whether this cache owns the directory and found no other cache at its last look.
+    var isAlone: Bool {
+        if case .owner(_, _, isAlone: true) = self { true } else { false }
     }
 
     var isCurrent: Bool {
@@ -64,7 +79,7 @@ enum DiskState: Sendable {
 
     /// The folder of which the index knows every record.
     var folder: FileIdentity? {
-        if case .owner(_, let folder) = self { folder } else { nil }
+        if case .owner(_, let folder, _) = self { folder } else { nil }
     }
 
     var isClosed: Bool {

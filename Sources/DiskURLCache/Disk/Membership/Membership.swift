@@ -1,7 +1,7 @@
 import Foundation
 
-/// Knows whether other caches use the directory, and what they report. It is the only place that knows about other
-/// processes. Which cache owns the directory is in `DiskState`.
+/// Finds out whether other caches use the directory, tells them what this cache changes, and applies what they report.
+/// What was found is in `DiskState`: an owner is alone, or there may be others.
 ///
 /// The file `changes` exists only while there are other caches. A guest makes the file, and holds a shared lock on it,
 /// before its first lookup. The owner deletes it in a pass if no cache holds it. So the owner is alone if the file does
@@ -25,17 +25,10 @@ final class Membership: Sendable {
         case none
     }
 
-    private enum Presence {
-        /// This cache has not come yet, has left, or could not come. Nothing is known about other caches.
-        case outside
-        /// This cache owns the directory, and found no other cache at its last look.
-        case alone
-        /// There may be other caches, and the file is open. A guest holds its lock.
-        case among(ChangeFile)
-    }
-
     private struct State {
-        var presence = Presence.outside
+        /// The open file, if there may be other caches. A guest holds its lock. Nil while this cache is alone, and also
+        /// if it has not come yet, has left, or could not come; then nothing is known about other caches.
+        var file: ChangeFile?
         /// The number of removals that are in progress.
         var removals = 0
         /// Whether something was removed since the last look that found no other cache, or was being removed at that
@@ -73,11 +66,17 @@ final class Membership: Sendable {
     }
 
     private func look(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
-        switch state.presence {
-        case .outside: come(&state, store, mayMake, &events)
-        case .alone:
-            // This cache has left the directory meanwhile.
-            guard store.isOwner else { return come(&state, store, mayMake, &events) }
+        if var file = state.file {
+            do throws(Errno) {
+                guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
+                guard size != file.offset else { return }
+                let changes = file.read(to: size)
+                state.file = file
+                store.heed(changes ?? [.removedAll])
+            } catch {
+                // If the directory cannot be searched now, nothing is known.
+            }
+        } else if store.catalog.isAlone {
             do throws(Errno) {
                 _ = try place.files.status(at: place.paths.changesBytes)
                 appear(&state, store, isNew: false, &events)
@@ -85,35 +84,38 @@ final class Membership: Sendable {
                 // A cache that comes from now on cannot have read anything that was removed before.
                 if error.isMissing, state.removals == 0 { state.hasUntoldRemovals = false }
             }
-        case .among(var file):
-            do throws(Errno) {
-                guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
-                guard size != file.offset else { return }
-                let changes = file.read(to: size)
-                move(&state, to: .among(file), store)
-                store.heed(changes ?? [.removedAll])
-            } catch {
-                // If the directory cannot be searched now, nothing is known.
-            }
+        } else {
+            come(&state, store, mayMake, &events)
         }
     }
 
     // MARK: Coming and going
 
-    /// The only function that changes whether there are other caches.
-    private func move(_ state: inout State, to presence: Presence, _ store: DiskStore) {
-        state.presence = presence
-        switch presence {
-        case .outside: store.catalog.dropNames()
-        default: state.mayHaveMissed = true
-        }
-        store.catalog.isAlone = if case .alone = presence { true } else { false }
+    /// There may be other caches, which are heard by the file.
+    private func join(_ state: inout State, _ file: ChangeFile, _ store: DiskStore) {
+        state.file = file
+        state.mayHaveMissed = true
+        store.move(.expectOthers)
+    }
+
+    /// This cache owns the directory, and there is no other one.
+    private func beAlone(_ state: inout State, _ store: DiskStore) {
+        state.file = nil
+        state.mayHaveMissed = true
+        store.move(.findNobody)
+    }
+
+    /// From now on nothing is known about other caches.
+    private func part(_ state: inout State, _ store: DiskStore) {
+        state.file = nil
+        store.catalog.dropNames()
+        store.move(.expectOthers)
     }
 
     /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache.
     private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
         let mayHaveMissed = state.mayHaveMissed
-        move(&state, to: .outside, store)
+        part(&state, store)
         let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &events)
         state.hasCome = true
         switch role {
@@ -125,12 +127,12 @@ final class Membership: Sendable {
             if isThere || !place.isHeld || !store.catalog.state.isCertainOwner {
                 appear(&state, store, isNew: !isFirst, &events)
             } else {
-                move(&state, to: .alone, store)
+                beAlone(&state, store)
                 if isFirst { return }
             }
         case .guest:
             do throws(Errno) {
-                move(&state, to: .among(try ChangeFile.open(place, holds: true)), store)
+                join(&state, try ChangeFile.open(place, holds: true), store)
             } catch {
                 state.failure = error.code
                 // If nothing can be made here, nothing can be removed either. Otherwise the owner, if there is one,
@@ -150,7 +152,7 @@ final class Membership: Sendable {
     private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
         guard var file = try? ChangeFile.open(place, holds: false) else {
             // Something that is not a file of a cache has the name, so other caches may be there and cannot be heard.
-            move(&state, to: .outside, store)
+            part(&state, store)
             return store.heed([.removedAll])
         }
         let hasUntoldRemovals = state.hasUntoldRemovals
@@ -158,7 +160,7 @@ final class Membership: Sendable {
         // The row is written first: a guest that writes a record from now on reads it.
         _ = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
-        move(&state, to: .among(file), store)
+        join(&state, file, store)
         if hasUntoldRemovals {
             // A guest may have stored again what it had read before it was removed.
             store.withIO(&events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
@@ -172,11 +174,11 @@ final class Membership: Sendable {
     /// For a guest that became the owner: it has to know which records guests were writing before.
     func becameOwner(_ store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
-            guard case .among(var file) = state.presence else { return [] }
+            guard var file = state.file else { return [] }
             var events: [DiskEvent] = []
             let wasNoticed = !place.isHeld || file.isNoticed
             let changes = file.readAll() ?? [.removedAll]
-            move(&state, to: .among(file), store)
+            state.file = file
             // The previous owner may have died before it noticed the file, so that its removals were never reported.
             if !wasNoticed {
                 tell(.removedAll, &state, store, &events)
@@ -190,9 +192,9 @@ final class Membership: Sendable {
     /// For the owner, in a pass: deletes the file if there is no other cache.
     func endIfAlone(_ store: DiskStore) {
         state.withLock { state in
-            guard case .among(let file) = state.presence, store.catalog.state.isCertainOwner else { return }
+            guard let file = state.file, store.catalog.state.isCertainOwner else { return }
             guard file.deleteIfUnheld({ store.heed($0 ?? [.removedAll]) }) else { return }
-            move(&state, to: .alone, store)
+            beAlone(&state, store)
             state.hasUntoldRemovals = state.removals > 0
             store.catalog.endSharing()
         }
@@ -202,9 +204,9 @@ final class Membership: Sendable {
     func leave(_ store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
             var events: [DiskEvent] = []
-            if case .outside = state.presence { return [] }
+            guard state.file != nil || store.catalog.isAlone else { return [] }
             look(&state, store, false, &events)
-            move(&state, to: .outside, store)
+            part(&state, store)
             return events
         }
     }
@@ -227,9 +229,9 @@ final class Membership: Sendable {
         if store.isOwner { return (nil, []) }
         return state.withLock { state in
             var events: [DiskEvent] = []
-            if case .among = state.presence {} else { look(&state, store, true, &events) }
+            if state.file == nil { look(&state, store, true, &events) }
             guard tell(.storing(key), &state, store, &events) else { return (Errno(ENOSPC), events) }
-            if case .among = state.presence { return (nil, events) }
+            if state.file != nil { return (nil, events) }
             return (store.isOwner ? nil : Errno(state.failure), events)
         }
     }
@@ -239,7 +241,7 @@ final class Membership: Sendable {
     func endStore(of key: KeyName, for store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
             var events: [DiskEvent] = []
-            if case .among = state.presence {} else { look(&state, store, true, &events) }
+            if state.file == nil { look(&state, store, true, &events) }
             tell(.stored(key), &state, store, &events)
             return events
         }
@@ -251,13 +253,13 @@ final class Membership: Sendable {
         state.withLock { state in
             var events: [DiskEvent] = []
             state.removals += 1
-            if case .among = state.presence, change.isRemoval {
+            if state.file != nil, change.isRemoval {
                 tell(change, &state, store, &events)
             } else {
                 look(&state, store, true, &events)
                 if change.isRemoval { tell(change, &state, store, &events) }
             }
-            if case .alone = state.presence { state.hasUntoldRemovals = true }
+            if state.file == nil { state.hasUntoldRemovals = true }
             return events
         }
     }
@@ -270,7 +272,7 @@ final class Membership: Sendable {
             var events: [DiskEvent] = []
             state.removals -= 1
             tell(change, &state, store, &events)
-            guard case .alone = state.presence else { return (false, events) }
+            guard state.file == nil else { return (false, events) }
             state.hasUntoldRemovals = true
             return (true, events)
         }
@@ -285,11 +287,11 @@ final class Membership: Sendable {
     ) -> Bool {
         // Another cache may replace the file meanwhile, but not every time.
         for _ in 0..<8 {
-            guard case .among(var file) = state.presence else { return true }
+            guard var file = state.file else { return true }
             do throws(Errno) {
                 if let size = try file.append(change) {
                     let changes = size == file.offset ? [] : file.read(to: size)
-                    move(&state, to: .among(file), store)
+                    state.file = file
                     if file.isWorn(size) { replace(file, &state, store) }
                     if changes != [] { store.heed(changes ?? [.removedAll]) }
                     return true
@@ -306,7 +308,7 @@ final class Membership: Sendable {
     @discardableResult
     private func replace(_ file: ChangeFile, _ state: inout State, _ store: DiskStore) -> Bool {
         guard let (new, rest) = try? file.replaced() else { return false }
-        move(&state, to: .among(new), store)
+        state.file = new
         if rest != [] { store.heed(rest ?? [.removedAll]) }
         return true
     }
