@@ -7,7 +7,7 @@ import Foundation
 /// The file stays open, so that its inode number is not reused. A cache that finds a different file at the path, or
 /// bytes that are not rows, assumes that every record may have been removed. So a file that is full or cannot be
 /// written can simply be replaced by a new one.
-struct ChangeFile {
+final class ChangeFile {
     /// Where the file is, and which rows are this cache's own.
     struct Place: Sendable {
         let files: any FileSystem
@@ -118,7 +118,7 @@ struct ChangeFile {
 
     /// The changes by other caches since the last reading; nil if the bytes are not complete rows, so that any change
     /// may have been missed.
-    mutating func read(to end: Int) -> [DirectoryChange]? {
+    func read(to end: Int) -> [DirectoryChange]? {
         let start = offset
         let length = end - start
         offset = end
@@ -153,7 +153,7 @@ struct ChangeFile {
     }
 
     /// Reads all rows again, from the first one on.
-    mutating func readAll() -> [DirectoryChange]? {
+    func readAll() -> [DirectoryChange]? {
         guard let size = try? files.status(opened.file).size else { return nil }
         offset = 0
         return read(to: size)
@@ -164,7 +164,7 @@ struct ChangeFile {
     /// Appends a row. A row never crosses a page boundary, so a reader sees all of it or nothing.
     /// - Returns: the length of the file; nil if there is a different file, or none, at the path by now, so that nobody
     ///   reads the row.
-    mutating func append(_ change: DirectoryChange) throws(Errno) -> Int? {
+    func append(_ change: DirectoryChange) throws(Errno) -> Int? {
         try files.writeFully(opened.file, change.row(by: place.writer))
         guard let size = try hasNews() else { return nil }
         // A cache does not have to read its own row.
@@ -193,13 +193,12 @@ struct ChangeFile {
             try? files.unlink(path)
             throw error
         }
-        var old = self
         // A cache that appends to the old file from now on looks at the path, and appends to the new file as well.
         var rest: [DirectoryChange]?
         if isCertain, let status = try? files.status(self.opened.file) {
-            rest = old.read(to: status.size)
+            rest = read(to: status.size)
         }
-        var file = ChangeFile(place, opened, status)
+        let file = ChangeFile(place, opened, status)
         file.offset = 0
         return (file, rest)
     }
@@ -225,8 +224,7 @@ struct ChangeFile {
             try? files.unlockFile(opened.file)
             return false
         }
-        var old = self
-        if size != offset { apply(old.read(to: size)) }
+        if size != offset { apply(read(to: size)) }
         do throws(Errno) {
             try files.unlink(place.paths.changes)
             return true

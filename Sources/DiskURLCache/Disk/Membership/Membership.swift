@@ -66,13 +66,11 @@ final class Membership: Sendable {
     }
 
     private func look(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
-        if var file = state.file {
+        if let file = state.file {
             do throws(Errno) {
                 guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
                 guard size != file.offset else { return }
-                let changes = file.read(to: size)
-                state.file = file
-                store.heed(changes ?? [.removedAll])
+                store.heed(file.read(to: size) ?? [.removedAll])
             } catch {
                 // If the directory cannot be searched now, nothing is known.
             }
@@ -150,7 +148,7 @@ final class Membership: Sendable {
     /// - Parameter isNew: whether this cache has just become the owner, after another cache. That one may have died
     ///   before it noticed the file, so that its removals were never reported.
     private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
-        guard var file = try? ChangeFile.open(place, holds: false) else {
+        guard let file = try? ChangeFile.open(place, holds: false) else {
             // Something that is not a file of a cache has the name, so other caches may be there and cannot be heard.
             part(&state, store)
             return store.heed([.removedAll])
@@ -174,11 +172,10 @@ final class Membership: Sendable {
     /// For a guest that became the owner: it has to know which records guests were writing before.
     func becameOwner(_ store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
-            guard var file = state.file else { return [] }
+            guard let file = state.file else { return [] }
             var events: [DiskEvent] = []
             let wasNoticed = !place.isHeld || file.isNoticed
             let changes = file.readAll() ?? [.removedAll]
-            state.file = file
             // The previous owner may have died before it noticed the file, so that its removals were never reported.
             if !wasNoticed {
                 tell(.removedAll, &state, store, &events)
@@ -287,11 +284,10 @@ final class Membership: Sendable {
     ) -> Bool {
         // Another cache may replace the file meanwhile, but not every time.
         for _ in 0..<8 {
-            guard var file = state.file else { return true }
+            guard let file = state.file else { return true }
             do throws(Errno) {
                 if let size = try file.append(change) {
                     let changes = size == file.offset ? [] : file.read(to: size)
-                    state.file = file
                     if file.isWorn(size) { replace(file, &state, store) }
                     if changes != [] { store.heed(changes ?? [.removedAll]) }
                     return true
