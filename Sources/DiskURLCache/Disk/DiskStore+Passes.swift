@@ -130,7 +130,8 @@ extension DiskStore {
         catalog.beginListing()
         // A listing that failed proves nothing.
         guard let folder = withIO({ $0.directory.identity?.folder }),
-            let listing = try? FolderListing(files, paths, owner: configuration.owner)
+            let listing = try? FolderListing(
+                files, paths, owner: configuration.owner, expectedCount: saved.count)
         else { return }
         var index = DiskIndex()
         let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)

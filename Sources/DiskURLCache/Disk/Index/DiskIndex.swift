@@ -156,6 +156,43 @@ struct DiskIndex: Sendable {
     /// The file could not be written.
     mutating func noteUnsaved() { isChanged = true }
 
+    // MARK: Making
+
+    /// Makes an empty index agree with the folder: every file gets a row, and rows without a file are dropped. A saved
+    /// row counts only if the file has the size and the time of writing in the row, and was written before the rows
+    /// were saved. All other rows are partial: a changed file keeps the position of its row, an unknown one gets a
+    /// position by its time of writing.
+    ///
+    /// - Parameters:
+    ///   - saved: in the order of use, the least recent first.
+    ///   - savedAt: when they were saved, in nanoseconds since 1970.
+    /// - Returns: the names of the rows that are partial now.
+    mutating func fill(with saved: [IndexRow], savedAt: Int, listing: FolderListing) -> [RecordName] {
+        prepare(for: max(saved.count, listing.records.count))
+        for row in saved { put(row, usedAt: row.lastUse) }
+        var isFound = [Bool](repeating: false, count: rows.count)
+        var partial: [RecordName] = []
+        var unknown: [IndexRow] = []
+        for (name, status) in listing.records {
+            guard let position = position(name) else {
+                unknown.append(IndexRow(name, status))
+                continue
+            }
+            isFound[position] = true
+            let row = rows[position]
+            if row.isAbout(status), status.modified < savedAt { continue }
+            var changed = IndexRow(name, status)
+            changed.accessedAt = row.accessedAt
+            changed.lastUse = row.lastUse
+            replace(position, with: changed)
+            partial.append(name)
+        }
+        for position in isFound.indices where !isFound[position] { remove(rows[position].name) }
+        unknown.sort { $0.modified < $1.modified }
+        putUnknown(unknown)
+        return partial + unknown.map(\.name)
+    }
+
     // MARK: Use
 
     /// Beginning at a position, the most recent row that was not used after that time.

@@ -21,18 +21,21 @@ package struct IndexFile {
     /// - Parameter rows: in the order of use, the least recent first.
     static func encode(_ rows: [IndexRow]) -> [UInt8] {
         let layout = IndexFileLayout(count: rows.count)
-        var writer = ByteWriter(capacity: layout.length)
-        func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { writer.append($0) } }
-        append(layout.start)
-        writer.append(UInt64(0))
-        append(layout.middle)
-        for row in rows { row.append(to: &writer) }
-        append(layout.end)
-        writer.withUnsafeMutableBytes { bytes in
-            let sum = Checksum.of(UnsafeRawBufferPointer(bytes))
+        return [UInt8](unsafeUninitializedCapacity: layout.length) { buffer, count in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            func put(_ piece: [UInt8], at offset: Int) {
+                UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyBytes(from: piece)
+            }
+            put(layout.start, at: 0)
+            bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
+            put(layout.middle, at: layout.checksumOffset + 8)
+            var offset = layout.rowsOffset
+            for row in rows { row.write(to: bytes, at: &offset) }
+            put(layout.end, at: layout.endOffset)
+            let sum = Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<layout.length]))
             bytes.storeBytes(of: sum.littleEndian, toByteOffset: layout.checksumOffset, as: UInt64.self)
+            count = layout.length
         }
-        return writer.finish()
     }
 
     /// The rows in the order of use, the least recent first; nil unless the bytes were written by `encode`. Changes
@@ -109,18 +112,23 @@ extension IndexRow {
     // One terabyte. No record is that large; an index that says so would cause good records to be evicted.
     private static let maximumBlocks: UInt32 = 1 << 31
 
-    fileprivate func append(to writer: inout ByteWriter) {
-        writer.append(key.resource)
-        writer.append(key.low)
-        writer.append(hostHash)
-        writer.append(tagFilter.bits)
-        writer.append(varyHash)
-        writer.append(blocks)
-        writer.append(modified)
-        writer.append(accessedAt)
-        writer.append(storedAt)
-        writer.append(slot)
-        writer.append(flags.rawValue)
+    @inline(__always)
+    fileprivate func write(to bytes: UnsafeMutableRawBufferPointer, at offset: inout Int) {
+        func append<Number: FixedWidthInteger>(_ number: Number) {
+            bytes.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self)
+            offset += MemoryLayout<Number>.size
+        }
+        append(key.resource)
+        append(key.low)
+        append(hostHash)
+        append(tagFilter.bits)
+        append(varyHash)
+        append(blocks)
+        append(modified)
+        append(accessedAt)
+        append(storedAt)
+        append(slot)
+        append(flags.rawValue)
     }
 
     /// Nil at the end, and if the bytes are not a valid row.
