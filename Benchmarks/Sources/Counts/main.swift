@@ -155,6 +155,50 @@ private func load(_ count: Int, _ cacheControl: String, again: Bool = false) {
     }
 }
 
+private final class ConstantProtocol: URLProtocol {
+    private static let response = Content.cached(Content.request(0)).response
+
+    override class func canInit(with request: URLRequest) -> Bool { true }
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+        client?.urlProtocol(self, didReceive: Self.response, cacheStoragePolicy: .notAllowed)
+        client?.urlProtocol(self, didLoad: Content.body)
+        client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
+}
+
+/// Throws pieces away, and tells when a task has ended.
+private final class Pieces: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    let ended = DispatchSemaphore(value: 0)
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if let error { fail("\(error)") }
+        ended.signal()
+    }
+}
+
+/// Loads of a session, one after another; by a completion handler if there is no delegate.
+private func load(_ count: Int, in session: URLSession, _ cache: DiskURLCache, _ requests: [URLRequest]) {
+    let delegate = session.delegate as? Pieces
+    let ended = delegate?.ended ?? DispatchSemaphore(value: 0)
+    measure(cache, count) { number in
+        let request = requests[number % requests.count]
+        let task =
+            delegate == nil
+            ? session.dataTask(with: request) { data, _, _ in
+                if data?.count != size { fail("no answer") }
+                ended.signal()
+            } : session.dataTask(with: request)
+        task.resume()
+        ended.wait()
+    }
+}
+
 private func store(_ count: Int, keys: DiskURLCache.KeyPolicy = .standard) {
     let cache = makeCache(memory: 0, keys: keys)
     _ = filled(cache)
@@ -208,6 +252,30 @@ private let operations: [String: (Int) -> Void] = [
             let data = try await cache.data(for: requests[number % entries]).data
             if data.count != size { fail("no hit") }
         }
+    },
+    "session-hit": { count in
+        let cache = makeCache()
+        load(count, in: cache.makeSession(configuration: .ephemeral), cache, filled(cache))
+    },
+    "session-hit-delegate": { count in
+        let cache = makeCache()
+        load(count, in: cache.makeSession(configuration: .ephemeral, delegate: Pieces()), cache, filled(cache))
+    },
+    "session-hit-async": { count in
+        let cache = makeCache()
+        let session = cache.makeSession(configuration: .ephemeral)
+        let requests = filled(cache)
+        measure(cache, count) { number in
+            if try await session.data(for: requests[number % entries]).0.count != size { fail("no hit") }
+        }
+    },
+    // The price of a session itself: a protocol that answers from its own memory.
+    "session-constant": { count in
+        let cache = makeCache()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.protocolClasses = [ConstantProtocol.self]
+        load(count, in: URLSession(configuration: configuration), cache, (0..<entries).map(Content.request))
     },
     "load-not-stored": { load($0, "no-store") },
     "load-stored": { load($0, "max-age=86400") },

@@ -334,7 +334,9 @@ extension DiskURLCache {
                 settings.httpShouldSetCookies = false
                 settings.urlCredentialStorage = nil
             }
-            let link = SessionLink(session: URLSession(configuration: settings), configuration: settings)
+            let session = URLSession(configuration: settings)
+            let outer = NetworkSessions.shared.add(OuterSession(session, configuration: settings), for: session)
+            let link = SessionLink(session: session, outer: outer)
             box = link
             return link
         }

@@ -58,13 +58,8 @@ extension DiskURLCache {
     private func makeSession(
         _ configuration: URLSessionConfiguration, _ delegate: (any URLSessionDelegate)?, _ queue: OperationQueue?
     ) -> URLSession {
-        if core.configuration.platform.makesSessionClasses,
-            let session = LoadingSystem.makeSession(
-                configuration, cache: self, delegate: delegate, delegateQueue: queue)
-        {
-            return session
-        }
-        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        LoadingSystem.makeSession(configuration, cache: self, delegate: delegate, delegateQueue: queue)
+            ?? URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
     }
 
     /// A session whose requests a transport sends.
@@ -85,7 +80,8 @@ extension DiskURLCache {
         }
         let configuration = prepared(configuration)
         let session = makeSession(configuration, delegate, delegateQueue)
-        NetworkSessions.shared.use(SessionTransport(transport, configuration), for: session)
+        NetworkSessions.shared.add(
+            OuterSession(session, transport: SessionTransport(transport, configuration)), for: session)
         return session
     }
 }

@@ -138,7 +138,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if core.isBySystem { return answerSystem(dataTask, completionHandler) }
         let isLoading = dataTask.state != .suspended
         guard let link = SessionLink(dataTask) else { return completionHandler(nil) }
-        if link.session.configuration.urlCache === self, !link.hasLoader {
+        if !link.hasLoader, link.session.configuration.urlCache === self {
             core.hub.report(once: Error(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }

@@ -8,61 +8,50 @@ import Foundation
 final class NetworkSessions: Sendable {
     static let shared = NetworkSessions()
 
-    struct Inner {
-        weak var outer: URLSession?
-        let session: URLSession
-        let delegate: NetworkDelegate
+    /// By the identity of the app's session.
+    let sessions = Mutex<[ObjectIdentifier: OuterSession]>([:])
+
+    /// What the loads of a session have in common.
+    func outer(of session: URLSession) -> OuterSession {
+        if let known = sessions.withLock({ $0[ObjectIdentifier(session)] }), known.session === session { return known }
+        return add(OuterSession(session), for: session)
     }
 
-    /// By the identity of the outer session.
-    let sessions = Mutex<[ObjectIdentifier: Inner]>([:])
-
-    private struct Replacement {
-        weak var outer: URLSession?
-        let transport: SessionTransport
+    /// Called before the session has a task; or by each of several threads that load for the first time, of which one
+    /// wins.
+    @discardableResult func add(_ outer: OuterSession, for session: URLSession) -> OuterSession {
+        // A session that was released leaves its inner one behind, until the next one is made.
+        releaseAbandoned()
+        return sessions.withLock { sessions in
+            let id = ObjectIdentifier(session)
+            if let known = sessions[id], known.session === session { return known }
+            sessions[id] = outer
+            return outer
+        }
     }
 
-    /// The transports of sessions that have no inner one, by the identity of the outer session.
-    private let transports = Mutex<[ObjectIdentifier: Replacement]>([:])
-
-    /// From now on a transport sends the requests of a session. Called before the session has a task. The transport is
-    /// kept until `releaseAbandoned` is called after the end of the session.
-    func use(_ transport: SessionTransport, for outer: URLSession) {
-        transports.withLock { $0[ObjectIdentifier(outer)] = Replacement(outer: outer, transport: transport) }
-    }
-
-    /// Releases the transports of sessions that were released. Called whenever a session is made.
+    /// Ends the inner sessions, and releases the transports, of sessions that were released. Called whenever a session
+    /// is made.
     func releaseAbandoned() {
-        // Released outside of the lock: a transport may be a client that closes its connections.
-        let abandoned = transports.withLock { transports in
-            let abandoned = transports.filter { $0.value.outer == nil }
-            for key in abandoned.keys { transports[key] = nil }
-            return abandoned
+        // Ended outside of the lock: a transport may be a client that closes its connections.
+        let abandoned = sessions.withLock { sessions in
+            let abandoned = sessions.filter { $0.value.session == nil }
+            for key in abandoned.keys { sessions[key] = nil }
+            return abandoned.values
         }
-        _ = abandoned
-    }
-
-    /// Nil for a session whose requests an inner session sends.
-    func transport(of outer: URLSession) -> SessionTransport? {
-        transports.withLock { transports in
-            // Nearly every app has none.
-            guard !transports.isEmpty, let found = transports[ObjectIdentifier(outer)], found.outer === outer else {
-                return nil
-            }
-            return found.transport
-        }
+        for outer in abandoned { outer.end() }
     }
 
     /// Sends a request; the receiver gets the answer until the end or until the token is cancelled. Not to be called on
     /// the queue that calls protocols: there libdispatch would trap when a task is made or resumed.
-    func start(
-        _ request: URLRequest, outer: URLSession, task outerTask: URLSessionTask?, token: FetchToken,
-        receiver: any FetchReceiver
+    static func start(
+        _ request: URLRequest, outer: OuterSession, session: URLSession, task outerTask: URLSessionTask?,
+        token: FetchToken, receiver: any FetchReceiver
     ) {
         guard !token.isCancelled else { return }
-        let inner = inner(for: outer)
+        let inner = outer.inner(for: session)
         let task = inner.session.dataTask(with: request)
-        let exchange = NetworkDelegate.Exchange(receiver: receiver, token: token, session: outer, task: outerTask)
+        let exchange = NetworkDelegate.Exchange(receiver: receiver, token: token, session: session, task: outerTask)
         inner.delegate.add(exchange, for: task)
         let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
             delegate.remove(task)
@@ -73,37 +62,6 @@ final class NetworkSessions: Sendable {
         LoadingSystem.setPriority(token.priority, of: task)
         // A task that is never resumed gets no calls and holds no object.
         if isWanted { task.resume() } else { inner.delegate.remove(task) }
-    }
-
-    private func inner(for outer: URLSession) -> Inner {
-        let (inner, abandoned) = sessions.withLock { sessions -> (Inner, [URLSession]) in
-            let id = ObjectIdentifier(outer)
-            if let inner = sessions[id], inner.outer === outer { return (inner, []) }
-            // An outer session that was released leaves its inner one behind, until the next one is made.
-            let abandoned = sessions.filter { $0.value.outer == nil }
-            for key in abandoned.keys { sessions[key] = nil }
-            let inner = Self.makeInner(for: outer)
-            sessions[id] = inner
-            return (inner, abandoned.values.map(\.session))
-        }
-        for session in abandoned { session.finishTasksAndInvalidate() }
-        if !abandoned.isEmpty { releaseAbandoned() }
-        return inner
-    }
-
-    private static func makeInner(for outer: URLSession) -> Inner {
-        let configuration = (outer.configuration.copy() as? URLSessionConfiguration) ?? .default
-        configuration.urlCache = nil
-        configuration.protocolClasses = otherClasses(of: outer)
-        // Both are part of each request already. If they were added again here, a redirect to another
-        // origin would send credentials that the key of that hop does not have.
-        configuration.httpAdditionalHeaders = nil
-        configuration.httpShouldSetCookies = false
-        let delegate = NetworkDelegate()
-        // Not the outer session's queue, which a client may block.
-        let session = URLSession(
-            configuration: configuration, delegate: delegate, delegateQueue: LoadingSystem.makeDelegateQueue())
-        return Inner(outer: outer, session: session, delegate: delegate)
     }
 
     /// The classes that Foundation would use without the loader: the user's first, then its own.

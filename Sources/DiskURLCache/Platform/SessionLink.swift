@@ -1,39 +1,35 @@
 import Foundation
 
-/// The session of a task and its settings: on Linux read from the task, see `TaskSession`; on Apple platforms known by
-/// the class of the task's protocol, see `SessionClasses`.
+/// The session of a task and its settings: on Linux known since the session made the task, or read from the task, see
+/// `NotedTasks` and `TaskSession`; on Apple platforms known by the class of the task's protocol, see `SessionClasses`.
 struct SessionLink: Sendable {
     let session: URLSession
+    let outer: OuterSession
     /// Nil for a load without a task.
     let task: URLSessionTask?
-    /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client. Nil for a
-    /// load without a task, and on Apple platforms.
-    let workQueue: DispatchQueue?
-    /// Sends the requests instead of Foundation; nil for nearly all sessions.
-    private let transport: SessionTransport?
+    /// Whether a completion handler gets the body; nil if that is not known.
+    let hasHandler: Bool?
     /// Of the whole load, if a transport sends its requests; Foundation sees to it otherwise.
     private let deadline: DispatchTime
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
     private var hasSetCookie = false
-    /// Of a session of this library, which nobody changes: a session makes a copy for each reader.
-    private let knownConfiguration: URLSessionConfiguration?
 
-    /// - Parameters:
-    ///   - task: nil for a load without a task.
-    ///   - configuration: of the session, if that never changes.
+    /// - Parameter task: nil for a load without a task.
     init(
-        session: URLSession, task: URLSessionTask? = nil, workQueue: DispatchQueue? = nil,
-        configuration: URLSessionConfiguration? = nil
+        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, outer known: OuterSession? = nil
     ) {
+        outer = known ?? NetworkSessions.shared.outer(of: session)
         self.session = session
         self.task = task
-        self.workQueue = workQueue
-        transport = NetworkSessions.shared.transport(of: session)
-        deadline = transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
-        knownConfiguration = transport?.configuration ?? configuration
+        self.hasHandler = hasHandler
+        deadline = outer.transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
     }
 
-    var configuration: URLSessionConfiguration { knownConfiguration ?? session.configuration }
+    var configuration: URLSessionConfiguration { outer.configuration(of: session) }
+
+    /// The queue on which Foundation expects a protocol to call its client. Nil for a load without a task, and on Apple
+    /// platforms.
+    var workQueue: DispatchQueue? { task == nil ? nil : outer.workQueue }
 
     /// The request as Foundation will send it: policy and fields of the configuration are added if the request has
     /// none.
@@ -91,31 +87,33 @@ struct SessionLink: Sendable {
         return value
     }
 
-    /// Whether the loader handles tasks of this session. `URLSession.shared` takes registered classes.
+    /// Whether the loader handles tasks of this session, as always where it is known who made the task.
+    /// `URLSession.shared` takes registered classes.
     var hasLoader: Bool {
-        configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
+        hasHandler != nil || configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
     }
 }
 
 extension SessionLink: LoadTransport {
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-        if let transport {
+        if let transport = outer.transport {
             return transport.send(request, by: deadline, inPieces: inPieces, token: token, receiver: receiver)
         }
         var request = request.urlRequest
         // The load has decided already. The inner session has no cache, but a policy may forbid the network.
         if request.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = .reloadIgnoringLocalCacheData }
-        NetworkSessions.shared.start(request, outer: session, task: task, token: token, receiver: receiver)
+        NetworkSessions.start(
+            request, outer: outer, session: session, task: task, token: token, receiver: receiver)
     }
 
     // As URLSession does.
     var decodesBodies: Bool { true }
     // An inner session calls its delegate on one serial queue.
-    var sharesItsQueue: Bool { transport?.transport.sharesItsQueue ?? true }
-    var sendsOnClientQueue: Bool { transport != nil }
-    var keyVariant: String? { transport?.transport.keyVariant }
+    var sharesItsQueue: Bool { outer.transport?.transport.sharesItsQueue ?? true }
+    var sendsOnClientQueue: Bool { outer.transport != nil }
+    var keyVariant: String? { outer.transport?.transport.keyVariant }
     /// A transport sends requests of every kind, and an inner session those that may be cached.
-    var sendsEveryRequest: Bool { transport != nil }
+    var sendsEveryRequest: Bool { outer.transport != nil }
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
     /// The request with the session's current cookies, unless the app gave the load its own, or its delegate gave them

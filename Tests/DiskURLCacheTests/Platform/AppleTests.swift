@@ -517,7 +517,7 @@
             // The next session ends what the first one left behind.
             let next = self.cache("next").makeSession(configuration: .ephemeral.patient)
             _ = try await text(origin.url("/a"), next)
-            #expect(NetworkSessions.shared.sessions.withLock { $0.values.allSatisfy { $0.outer != nil } })
+            #expect(NetworkSessions.shared.sessions.withLock { $0.values.allSatisfy { $0.session != nil } })
         }
 
         @Test func webSocketsAreLeftAlone() async throws {

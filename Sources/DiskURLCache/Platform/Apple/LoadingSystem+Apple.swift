@@ -39,7 +39,9 @@
             _ configuration: URLSessionConfiguration, cache: any CacheShell, delegate: (any URLSessionDelegate)?,
             delegateQueue: OperationQueue?
         ) -> URLSession? {
-            guard configuration.identifier == nil else { return nil }
+            guard cache.core.configuration.platform.makesSessionClasses, configuration.identifier == nil else {
+                return nil
+            }
             // The loader looks up in the cache, once for each load. The system does not.
             configuration.urlCache = nil
             let session = SessionClasses.shared.makeSession { loader in
@@ -50,6 +52,11 @@
             objc_setAssociatedObject(session, SessionClasses.shared.address, cache, .OBJC_ASSOCIATION_RETAIN)
             return session
         }
+    }
+
+    extension LoadingSystem {
+        /// The client of a protocol is called where the protocol was started: see `ClientThread`.
+        static func workQueue(of _: URLSession) -> DispatchQueue? { nil }
     }
 
     extension SessionClasses {

@@ -11,7 +11,7 @@
         /// It was asked to read it: a directory that cannot be used has none.
         private var hasReadSalt = false
 
-        /// See `SessionClasses`. On Linux the session is read from the task instead.
+        /// See `SessionClasses`. On Linux the task tells its session: see `SessionLink`.
         var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
 
         /// Registers the class before Foundation's, for `URLSession.shared` if no session was used yet. Done once.
@@ -47,7 +47,9 @@
             if let passThrough { return passThrough.startLoading() }
             guard let task else { return fail() }
             let known = (cachedResponse as? KnownTask)?.link ?? SessionLink(task)
-            guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
+            guard var link = known, let cache = link.cache, link.workQueue != nil else {
+                return passOn(task, known?.session)
+            }
             let sent = LoaderChoice.sent(request, original: task.originalRequest)
             let request = link.withCookies(DiskURLCache.Request(link.effectiveRequest(sent)))
             if !hasReadSalt, cache.readsSalt(for: request), let queue = link.workQueue {
@@ -111,6 +113,10 @@
         }
 
         private var isSuspended: Bool { task?.state == .suspended }
+
+        deinit {
+            if let task { NotedTasks.shared.forget(task) }
+        }
 
         override func stopLoading() {
             // The error shows whether this is a cancellation or a suspension. The task's state does not: if the task

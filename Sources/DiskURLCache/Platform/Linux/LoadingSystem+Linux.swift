@@ -36,13 +36,17 @@
         /// Whether the loader serves the sessions of `makeSession`.
         static func canReplaceNetwork(_ platform: Platform) -> Bool { TaskSession.isReadable }
 
-        /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.
+        /// A session for this library's loader; nil on other systems, which tests imitate.
+        /// - Parameter configuration: as `attach(to:)` prepared it.
         static func makeSession(
             _ configuration: URLSessionConfiguration, cache: any CacheShell, delegate: (any URLSessionDelegate)?,
             delegateQueue: OperationQueue?
         ) -> URLSession? {
-            nil
+            guard cache.core.configuration.platform.attachesLoader else { return nil }
+            return LoaderSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
         }
+
+        static func workQueue(of session: URLSession) -> DispatchQueue? { TaskSession.workQueue(of: session) }
     }
 
     /// An operation queue that is a dispatch queue: an operation of Foundation's costs a worker's wake-up, more than it
@@ -64,21 +68,31 @@
     }
 
     extension SessionLink {
-        /// Nil if the task cannot be read: see `TaskSession`.
+        /// Nil if nothing is known of the task: see `TaskSession`.
         init?(_ task: URLSessionTask) {
-            guard let found = TaskSession(of: task) else { return nil }
-            self.init(session: found.session, task: task, workQueue: found.workQueue)
+            if let note = NotedTasks.shared.note(of: task), let outer = note.outer, let session = outer.session {
+                self.init(session: session, task: task, hasHandler: note.hasHandler, outer: outer)
+            } else {
+                guard let session = TaskSession.session(of: task) else { return nil }
+                self.init(session: session, task: task)
+            }
         }
 
         /// The cache of the session.
         var cache: CacheCore? { (configuration.urlCache as? any CacheShell)?.core }
 
+        /// Who gets the body of the task's answer. Nil if it cannot be read. Called on the work queue.
+        var audience: TaskSession.Audience? {
+            guard let hasHandler else { return task.flatMap { TaskSession.audience(of: $0, in: session) } }
+            return hasHandler || session.delegate == nil ? .completionHandler(taskDelegate: nil) : .delegate
+        }
+
         /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the
-        /// task instead.
+        /// task instead, and for a task that was noted: its protocol finds the note.
         var known: CachedURLResponse? {
-            guard let first = configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
-                return nil
-            }
+            guard hasHandler == nil, let first = configuration.protocolClasses?.first,
+                CachingURLProtocol.isLoader(first)
+            else { return nil }
             return KnownTask(self)
         }
     }
@@ -88,7 +102,7 @@
         convenience init?(_ urlProtocol: URLProtocol, task: URLSessionTask, link: SessionLink) {
             guard let queue = link.workQueue else { return nil }
             let session = link.session
-            let audience = TaskSession.audience(of: task, in: session)
+            let audience = link.audience
             var acceptsPieces = false
             if case .delegate? = audience { acceptsPieces = session.delegate is any URLSessionDataDelegate }
             var passesPiece: (@Sendable (Data) -> Void)?

@@ -159,7 +159,7 @@
         ) -> (draft: EntryDraft, hop: ResolvedRequest)? {
             // Foundation gives the body to a data delegate directly, without the protocol's client.
             guard ticket != nil, let body, let link = SessionLink(task),
-                case .completionHandler? = TaskSession.audience(of: task, in: link.session),
+                case .completionHandler? = link.audience,
                 let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
             else { return nil }
             var get = link.effectiveRequest(sent)
@@ -215,8 +215,7 @@
         }
 
         private func hasCompletionHandlerOnly(_ task: URLSessionTask) -> Bool {
-            guard let link = SessionLink(task) else { return false }
-            if case .completionHandler(nil)? = TaskSession.audience(of: task, in: link.session) { return true }
+            if case .completionHandler(nil)? = SessionLink(task)?.audience { return true }
             return false
         }
 

@@ -23,10 +23,8 @@
         }
 
         private static func change(_ attach: @escaping @Sendable (URLSessionConfiguration) -> Void) {
-            guard let url = URL(string: "http://localhost/") else { return }
-            // Foundation reads the configuration of a session on the queue of its tasks. This task is never resumed.
-            guard let queue = TaskSession(of: URLSession.shared.dataTask(with: url))?.workQueue else { return }
-            queue.async {
+            // Foundation reads the configuration of a session on this queue.
+            TaskSession.workQueue(of: URLSession.shared)?.async {
                 attach(URLSession.shared.configuration)
             }
         }

@@ -17,32 +17,32 @@
             url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
     }
 
-    /// The session of a task, and the queue on which Foundation calls the task's protocol.
+    /// What Foundation on Linux does not tell a protocol: the session of a task that no `LoaderSession` noted, who gets
+    /// the body of that task, and the queue on which a session calls its protocols.
     ///
-    /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`, here and nowhere else. A read
-    /// touches a single property, which is set before the task is resumed and not changed after that; its position is
-    /// learned from a task that no other thread has. If Foundation's tasks have a different layout, nothing is known,
-    /// and Foundation's own class serves the load.
-    struct TaskSession {
-        let session: URLSession
-        let workQueue: DispatchQueue
-
+    /// All is read by `Mirror`, here and nowhere else. A read touches a single property, which is set before the task
+    /// is resumed and not changed after that; the position in a task is learned from one that no other thread has. If
+    /// Foundation's tasks have a different layout, nothing is known, and Foundation's own class serves the load.
+    enum TaskSession {
         /// False if Foundation's tasks have a different layout, or if the environment says so, for tests and in case
         /// reading fails with some version. Then nothing is cached for URLSession.
         static var isReadable: Bool { positions != nil }
 
-        init?(of task: URLSessionTask) {
-            guard let positions = Self.positions, let properties = Self.properties(of: task),
-                let session = Self.child(at: positions.session, of: properties)?.value as? URLSession,
-                let workQueue = Self.child(at: positions.workQueue, of: properties)?.value as? DispatchQueue
-            else { return nil }
-            self.session = session
-            self.workQueue = workQueue
+        static func session(of task: URLSessionTask) -> URLSession? {
+            guard let positions, let properties = properties(of: task) else { return nil }
+            return child(at: positions.session, of: properties)?.value as? URLSession
+        }
+
+        /// The queue that the queues of all tasks of a session end in: what runs on it runs beside no call of
+        /// Foundation's to a protocol of the session. Foundation's own classes call their clients on it. To be read
+        /// once a session.
+        static func workQueue(of session: URLSession) -> DispatchQueue? {
+            guard isReadable else { return nil }
+            return child("workQueue", of: mirror(of: session, as: URLSession.self)) as? DispatchQueue
         }
 
         private struct Positions {
             let session: Int
-            let workQueue: Int
             /// Of the mark of tasks that async methods make; nil if there is none.
             let isAsync: Int?
         }
@@ -50,16 +50,20 @@
         private static let positions: Positions? = {
             guard ProcessInfo.processInfo.environment["DISKURLCACHE_NO_MIRROR"] == nil,
                 let labels = properties(of: URLSessionDataTask())?.children.map(\.label),
-                let session = labels.firstIndex(of: "session"), let workQueue = labels.firstIndex(of: "workQueue")
+                let session = labels.firstIndex(of: "session")
             else { return nil }
-            return Positions(
-                session: session, workQueue: workQueue, isAsync: labels.firstIndex(of: "_callCompletionHandlerInline"))
+            return Positions(session: session, isAsync: labels.firstIndex(of: "_callCompletionHandlerInline"))
         }()
 
         /// The properties that `URLSessionTask` itself declares.
         private static func properties(of task: URLSessionTask) -> Mirror? {
-            var mirror: Mirror? = Mirror(reflecting: task)
-            while let current = mirror, current.subjectType != URLSessionTask.self { mirror = current.superclassMirror }
+            mirror(of: task, as: URLSessionTask.self)
+        }
+
+        /// The properties that a class itself declares.
+        private static func mirror(of object: AnyObject, as type: Any.Type) -> Mirror? {
+            var mirror: Mirror? = Mirror(reflecting: object)
+            while let current = mirror, current.subjectType != type { mirror = current.superclassMirror }
             return mirror
         }
 
@@ -81,17 +85,22 @@
         /// Nil if it cannot be read. Called on the work queue, which guards the properties.
         static func audience(of task: URLSessionTask, in session: URLSession) -> Audience? {
             // Only an async method gives a task of such a session somebody else who may want the body. The registry
-            // takes six times as long to read as the mark.
-            if session.delegate == nil, isAsync(task) == false { return .completionHandler(taskDelegate: nil) }
-            guard let registry = child("taskRegistry", of: session),
-                let behaviours = child("behaviours", of: registry)
+            // takes six times as long to read as the mark. Of a `LoaderSession`, nearly all tasks that are read are of
+            // async methods.
+            if session.delegate == nil, !(session is LoaderSession), isAsync(task) == false {
+                return .completionHandler(taskDelegate: nil)
+            }
+            guard let registry = child("taskRegistry", of: mirror(of: session, as: URLSession.self)),
+                let behaviours = child("behaviours", of: Mirror(reflecting: registry))
             else { return nil }
             guard let behaviour = (behaviours as? any ReadableByNumber)?.value(task.taskIdentifier) else { return nil }
             // A case with a handler has it as its only child. Async methods make tasks with a handler and space for a
             // delegate.
             let child = Mirror(reflecting: behaviour).children.first
             switch child?.label {
-            case nil: return "\(behaviour)" == "callDelegate" ? .delegate : nil
+            case nil:
+                guard "\(behaviour)" == "callDelegate" else { return nil }
+                return session.delegate == nil ? .completionHandler(taskDelegate: nil) : .delegate
             case "dataCompletionHandler"?: return .completionHandler(taskDelegate: nil)
             case "dataCompletionHandlerWithTaskDelegate"?:
                 let values = child.map { Mirror(reflecting: $0.value).children.map(\.value) }
@@ -110,8 +119,8 @@
         private static let found = Mutex<[String: Int]>([:])
 
         /// Reads the properties only up to the wanted one.
-        private static func child(_ label: String, of subject: Any) -> Any? {
-            let mirror = Mirror(reflecting: subject)
+        private static func child(_ label: String, of mirror: Mirror?) -> Any? {
+            guard let mirror else { return nil }
             if let position = found.withLock({ $0[label] }), let child = child(at: position, of: mirror),
                 child.label == label
             {

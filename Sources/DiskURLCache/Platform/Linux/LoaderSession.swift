@@ -1,0 +1,83 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+
+    /// A session of `makeSession`. It notes each data task that it makes, so that a load need not read its task: see
+    /// `NotedTasks`.
+    ///
+    /// The async methods of `URLSession` make their tasks by a way that cannot be overridden. Those tasks are read, and
+    /// so are uploads and downloads: see `TaskSession`.
+    final class LoaderSession: URLSession, @unchecked Sendable {
+        // @unchecked: no state of its own.
+
+        override func dataTask(with url: URL) -> URLSessionDataTask {
+            noted(super.dataTask(with: url), hasHandler: false)
+        }
+
+        override func dataTask(with request: URLRequest) -> URLSessionDataTask {
+            noted(super.dataTask(with: request), hasHandler: false)
+        }
+
+        override func dataTask(
+            with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+        ) -> URLSessionDataTask {
+            noted(super.dataTask(with: url, completionHandler: completionHandler), hasHandler: true)
+        }
+
+        override func dataTask(
+            with request: URLRequest,
+            completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+        ) -> URLSessionDataTask {
+            noted(super.dataTask(with: request, completionHandler: completionHandler), hasHandler: true)
+        }
+
+        private func noted(_ task: URLSessionDataTask, hasHandler: Bool) -> URLSessionDataTask {
+            NotedTasks.shared.note(task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler)
+            return task
+        }
+    }
+
+    /// The tasks of `LoaderSession`s that have not ended, each with its session and with what the app wants of it.
+    final class NotedTasks: Sendable {
+        static let shared = NotedTasks()
+
+        struct Note {
+            /// Nil after the end of the task: another object may have its address then.
+            fileprivate weak var task: URLSessionTask?
+            /// The task keeps its session alive.
+            fileprivate(set) weak var outer: OuterSession?
+            /// Whether a completion handler gets the body.
+            let hasHandler: Bool
+        }
+
+        private struct State {
+            var notes: [ObjectIdentifier: Note] = [:]
+            /// When there are more notes than this, those of released tasks are removed: of a task that the loader's
+            /// protocol did not serve, nobody tells the end.
+            var limit = 64
+        }
+
+        private let state = Mutex(State())
+
+        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool) {
+            let note = Note(task: task, outer: outer, hasHandler: hasHandler)
+            state.withLock { state in
+                state.notes[ObjectIdentifier(task)] = note
+                guard state.notes.count > state.limit else { return }
+                state.notes = state.notes.filter { $0.value.task != nil }
+                state.limit = max(64, 2 * state.notes.count)
+            }
+        }
+
+        /// Nil for a task that no `LoaderSession` made by an overridden method.
+        func note(of task: URLSessionTask) -> Note? {
+            state.withLock { $0.notes[ObjectIdentifier(task)] }.flatMap { $0.task === task ? $0 : nil }
+        }
+
+        /// The task has ended.
+        func forget(_ task: URLSessionTask) {
+            state.withLock { _ = $0.notes.removeValue(forKey: ObjectIdentifier(task)) }
+        }
+
+        var count: Int { state.withLock { $0.notes.count } }
+    }
+#endif
