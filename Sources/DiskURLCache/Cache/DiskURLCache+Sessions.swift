@@ -15,9 +15,10 @@ extension DiskURLCache {
     /// `URLSession.shared.configuration`, which the session keeps using on Linux, it can be called at any time. A
     /// second call has no effect.
     ///
-    /// On Linux this sets `urlCache` and puts the library's loader before all other protocol classes. On Apple
-    /// platforms it only sets `urlCache`: the system's loader then uses the cache, as `URLCache` documents. The
-    /// features of this library's loader (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) need
+    /// On Linux this sets `urlCache` and puts the library's loader before all other protocol classes; a session of
+    /// ``makeSession(configuration:delegate:delegateQueue:)`` spends less on each load. On Apple platforms it only sets
+    /// `urlCache`: the system's loader then uses the cache, as `URLCache` documents. The features of this library's
+    /// loader (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) need
     /// ``makeSession(configuration:delegate:delegateQueue:)`` there.
     public func attach(to configuration: URLSessionConfiguration) {
         configuration.urlCache = self

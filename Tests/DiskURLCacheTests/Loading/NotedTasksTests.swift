@@ -60,14 +60,18 @@
         @Test func notesOfReleasedTasksDoNotGather() throws {
             let notes = NotedTasks()
             let outer = OuterSession(URLSession(configuration: .ephemeral))
-            var kept: [URLSessionTask] = []
-            for number in 0..<1_000 {
-                let task = URLSessionDataTask()
-                if number % 100 == 0 { kept.append(task) }
-                notes.note(task, of: outer, hasHandler: false)
+            func note(_ tasks: [URLSessionTask]) {
+                for task in tasks { notes.note(task, of: outer, hasHandler: false) }
             }
-            #expect(notes.count <= 64)
-            for task in kept { #expect(notes.note(of: task) != nil) }
+            var tasks = (0..<500).map { _ in URLSessionDataTask() }
+            // Made before the others are released, whose addresses they would have.
+            let later = (0..<100).map { _ in URLSessionDataTask() }
+            note(tasks)
+            #expect(notes.count == 500)
+            tasks.removeLast(490)
+            note(later)
+            #expect(notes.count <= tasks.count + later.count)
+            for task in tasks + later { #expect(notes.note(of: task) != nil) }
         }
 
         /// The new session is not the one that the first one's tasks are noted for: it has its own delegate.
