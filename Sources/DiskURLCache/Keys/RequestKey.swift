@@ -259,8 +259,10 @@ extension DiskURLCache.KeyPolicy {
     }
 
     private func keyedQuery(_ query: String) -> String? {
-        var items = query.split(separator: "&", omittingEmptySubsequences: false).map { item in
-            (name: String(item.prefix { $0 != "=" }), text: item)
+        // By bytes, which takes half the time that characters take.
+        let (ampersand, equals) = (UInt8(ascii: "&"), UInt8(ascii: "="))
+        var items = query.utf8.split(separator: ampersand, omittingEmptySubsequences: false).map { item in
+            (name: String(Substring(item.prefix { $0 != equals })), text: Substring(item))
         }
         if let droppedQueryItems {
             items.removeAll { droppedQueryItems($0.name) }

@@ -225,7 +225,8 @@ enum URLCanonicalizer {
 
     /// RFC 3986 §5.2.4 for a path that starts with a slash.
     static func removingDotSegments(_ path: [UInt8]) -> [UInt8] {
-        guard path.contains(.dot) else { return path }
+        // Most paths with a dot have it in the name of a file.
+        guard zip(path, path.dropFirst()).contains(where: { $0 == .slash && $1 == .dot }) else { return path }
         var output: [ArraySlice<UInt8>] = []
         let segments = path.dropFirst().split(separator: .slash, omittingEmptySubsequences: false)
         for (position, segment) in segments.enumerated() {

@@ -108,13 +108,12 @@ final class TieredStore: Sendable {
             }
         }
         if known.isEmpty, below.isEmpty { below = variantsInFallbacks(of: key) }
-        let variants = Self.oneOfEach(known + below.map { keeping($0, of: key) })
-        let inMemory = variants.map { variant in
-            variant.entry == nil ? variant : variant.from(.memory)
-        }
-        let record = MemoryRecord(variants: inMemory, isComplete: true)
+        for index in below.indices where below[index].entry == nil { below[index] = keeping(below[index], of: key) }
+        let variants = Self.oneOfEach(known.isEmpty ? below : known + below)
         // If a loaded body is too large for memory, the next lookup reads again.
-        if record.cost <= largestMemoryEntry { memory.promote(record, for: key, readAt: generation) }
+        guard MemoryRecord(variants: variants, isComplete: true).cost <= largestMemoryEntry else { return variants }
+        let inMemory = variants.map { $0.entry == nil ? $0 : $0.from(.memory) }
+        memory.promote(MemoryRecord(variants: inMemory, isComplete: true), for: key, readAt: generation)
         return variants
     }
 
@@ -144,7 +143,6 @@ final class TieredStore: Sendable {
     /// Wraps a variant so that loading its body updates memory: a body that fits is kept, and if the body is gone, the
     /// variant is dropped. The store is captured weakly, since memory keeps the wrapper.
     private func keeping(_ variant: StoredVariant, of key: RequestKey) -> StoredVariant {
-        guard variant.entry == nil else { return variant }
         // A body that memory does not keep remains on disk, and may be opened instead of being read.
         let isKept = variant.bodyLength + StoredEntry.headCost(variant.metadata) <= largestMemoryEntry
         return StoredVariant(

@@ -138,7 +138,7 @@ final class Catalog: Sendable {
             }
             let use = IndexUse(key: key, time: time, seconds: now.recordSeconds)
             if isUse, contents.state.isCurrent, plan.slots != 0 {
-                plan.isFirstChange = contents.index.note([use])
+                plan.isFirstChange = contents.index.note(use)
             } else if isUse, !contents.state.isCurrent {
                 contents.noteEarly(use)
             }

@@ -208,24 +208,34 @@ struct DiskIndex: Sendable {
     @discardableResult
     mutating func note(_ uses: [IndexUse]) -> Bool {
         let wasChanged = isChanged
-        // The uses come from the latest to the earliest. `older` is the most recently used row whose last use is not
-        // later than the uses handled so far, and so the place where the search for the next use begins.
         var older = order.mostRecent
-        for use in uses.sorted(by: { $0.time > $1.time }) {
-            for slot in 0..<RecordName.slots {
-                guard let current = position(RecordName(key: use.key, slot: slot)), rows[current].lastUse < use.time
-                else { continue }
-                rows[current].lastUse = use.time
-                rows[current].accessedAt = use.seconds
-                isChanged = true
-                // The row leaves its old place, so `older` must not stay on it.
-                if older == current { older = order.older(than: current) }
-                order.remove(current)
-                older = position(usedBy: use.time, from: older)
-                order.insert(current, newerThan: older)
-            }
-        }
+        for use in uses.sorted(by: { $0.time > $1.time }) { note(use, after: &older) }
         return isChanged && !wasChanged
+    }
+
+    /// The same for a single use.
+    mutating func note(_ use: IndexUse) -> Bool {
+        let wasChanged = isChanged
+        var older = order.mostRecent
+        note(use, after: &older)
+        return isChanged && !wasChanged
+    }
+
+    /// - Parameter older: the most recently used row whose last use is not later than the uses handled so far, which
+    ///   come from the latest to the earliest: the place where the search for the next use begins.
+    private mutating func note(_ use: IndexUse, after older: inout Int?) {
+        for slot in 0..<RecordName.slots {
+            guard let current = position(RecordName(key: use.key, slot: slot)), rows[current].lastUse < use.time
+            else { continue }
+            rows[current].lastUse = use.time
+            rows[current].accessedAt = use.seconds
+            isChanged = true
+            // The row leaves its old place, so `older` must not stay on it.
+            if older == current { older = order.older(than: current) }
+            order.remove(current)
+            older = position(usedBy: use.time, from: older)
+            order.insert(current, newerThan: older)
+        }
     }
 
     // MARK: In order of use
