@@ -6,24 +6,28 @@ package final class EntryWalk: Sendable {
         package let metadata: EntryMetadata
         /// The length of the body.
         package let bytes: Int
-        package let isInMemoryOnly: Bool
-        fileprivate var record: RecordName?
+        /// Nil if it is in memory only.
+        fileprivate let record: RecordName?
+        /// See `KeyName.resource`.
+        fileprivate let resource: UInt64
+
+        package var isInMemoryOnly: Bool { record == nil }
     }
 
     private let store: TieredStore
-    /// The records and entries that were not visited yet, the last ones first.
-    private let rest: Mutex<(records: [RecordName], inMemory: [Found])>
+    /// The records and entries that were not visited yet, the last ones first, and the latter by their numbers. One
+    /// that is on disk, too, is visited there.
+    private let rest: Mutex<(records: [RecordName], inMemory: [UInt64: Found])>
 
     /// Looks at the folder, on the caller's thread.
     package init(of core: CacheCore) {
         let store = core.store
         self.store = store
-        var inMemory: [Found] = []
-        store.memory.updateAll { _, record in
-            for variant in record?.variants ?? [] {
-                guard let entry = variant.entry, store.diskStore == nil || entry.metadata.placement != .memoryAndDisk
-                else { continue }
-                inMemory.append(Found(metadata: entry.metadata, bytes: entry.body.count, isInMemoryOnly: true))
+        var inMemory: [UInt64: Found] = [:]
+        store.memory.updateAll { key, record in
+            for entry in record?.variants.compactMap(\.entry) ?? [] {
+                inMemory[entry.metadata.sequence] = Found(
+                    metadata: entry.metadata, bytes: entry.body.count, record: nil, resource: key.resource)
             }
         }
         rest = Mutex((store.diskStore?.recordNames() ?? [], inMemory))
@@ -35,29 +39,14 @@ package final class EntryWalk: Sendable {
             guard let (metadata, bytes) = store.diskStore?.records.head(of: name), metadata.http != nil else {
                 continue
             }
-            return Found(metadata: metadata, bytes: bytes, isInMemoryOnly: false, record: name)
+            rest.withLock { _ = $0.inMemory.removeValue(forKey: metadata.sequence) }
+            return Found(metadata: metadata, bytes: bytes, record: name, resource: name.key.resource)
         }
-        return rest.withLock { $0.inMemory.popLast() }
+        return rest.withLock { $0.inMemory.popFirst()?.value }
     }
 
     /// Removes an entry that this has found. False if it was removed or replaced meanwhile.
     package func remove(_ found: Found) -> Bool {
-        let sequence = found.metadata.sequence
-        var isRemoved = false
-        if let record = found.record {
-            isRemoved = store.diskStore?.removeRecord(record, sequence: sequence) == true
-            guard isRemoved else { return false }
-        }
-        store.memory.updateAll { _, record in
-            record?.removeAll { variant in
-                guard variant.metadata.sequence == sequence else { return false }
-                isRemoved = true
-                return true
-            }
-        }
-        store.weakResponses.updateAll { _, response in
-            if response?.metadata.sequence == sequence { response = nil }
-        }
-        return isRemoved
+        store.remove(found.metadata.sequence, ofResource: found.resource, in: found.record)
     }
 }

@@ -91,8 +91,9 @@ extension DiskStore {
         }
     }
 
-    /// Asks for the directory's lock.
-    func elect(_ events: inout [DiskEvent]) {
+    /// Asks for the directory's lock. True if this cache has got it now.
+    @discardableResult
+    func elect(_ events: inout [DiskEvent]) -> Bool {
         let isElected = withIO(&events) { io in
             guard case .guest = catalog.state, let directory = io.directory.identity?.directory,
                 let lock = OwnerLock.acquire(files, paths, directory: directory)
@@ -106,6 +107,7 @@ extension DiskStore {
         // Removes the unfinished index file of a process that died. A cache that is writing one at this moment notices
         // that it is gone, and writes it again.
         if isElected { try? files.unlink(paths.newIndex) }
+        return isElected
     }
 
     /// Lists the folder, and takes each row that it proves from the index in memory, or from the index file. Lookups go

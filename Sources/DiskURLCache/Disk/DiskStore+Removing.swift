@@ -86,18 +86,20 @@ extension DiskStore {
     /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged. False
     /// if nothing was removed.
     package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
-        let isRemoved = withIO { io in
-            // The damage may be in the body, so the body has to be read to see that the record is still damaged.
-            let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
-            switch (reading, sequence) {
-            case (.record(let record), let sequence?):
-                guard record.footer.sequence == sequence else { return false }
-            case (.damaged, nil): break
-            default: return false
+        var isRemoved = false
+        announcing(.stored(name.key)) {
+            isRemoved = withIO { io in
+                // The damage may be in the body, so the body has to be read to see that the record is still damaged.
+                let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
+                switch (reading, sequence) {
+                case (.record(let record), let sequence?):
+                    guard record.footer.sequence == sequence else { return false }
+                case (.damaged, nil): break
+                default: return false
+                }
+                return records.unlink(name, &io.events)
             }
-            return records.unlink(name, &io.events)
         }
-        if isRemoved { tellOfChange(of: name.key) }
         return isRemoved
     }
 

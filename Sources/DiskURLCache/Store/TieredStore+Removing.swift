@@ -65,6 +65,32 @@ extension TieredStore {
         }
     }
 
+    /// Removes the entry with a number.
+    /// - Parameter record: its record; nil if it is in memory only.
+    /// - Returns: false if it was removed or replaced meanwhile.
+    func remove(_ number: UInt64, ofResource resource: UInt64, in record: RecordName?) -> Bool {
+        stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
+            var isRemoved = false
+            if let record {
+                isRemoved = diskStore?.removeRecord(record, sequence: number) == true
+                guard isRemoved else { return false }
+            }
+            memory.update(resource: resource) { _, record in
+                record?.removeAll { variant in
+                    guard variant.metadata.sequence == number else { return false }
+                    isRemoved = true
+                    return true
+                }
+            }
+            weakResponses.update(resource: resource) { _, response in
+                if response?.metadata.sequence == number { response = nil }
+            }
+            // Without the time: what else the resource has on disk stays.
+            if isRemoved { removals.note(resource: resource) }
+            return isRemoved
+        }
+    }
+
     /// Removes the matching entries from all layers. It holds no lock while it reads the heads of records, so that
     /// stores and lookups continue. When it returns, all matching entries that were stored before the call are removed;
     /// those stored meanwhile may stay.

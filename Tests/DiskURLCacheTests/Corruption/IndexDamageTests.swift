@@ -143,6 +143,33 @@ import Testing
         store.close()
     }
 
+    /// A row that knows name and size alone does not know the variant of its record.
+    @Test func variantsOfRowsThatWereTakenInByNameAlone() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        for number in 0..<600 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        let variants = ["de", "en"].map { StoredEntry.test(testBody($0.count), language: $0) }
+        for name in ["removed", "replaced", "updated"] {
+            for variant in variants { store.store(variant, for: .test(name)) }
+        }
+        store.close()
+        try takeInByNameAlone(fixture)
+        store = fixture.open()
+        store.flush()
+        store.remove(.test("removed"), variant: variants[0].metadata.varyKey)
+        #expect(store.variants(of: .test("removed")).map(\.metadata.varyKey) == [variants[1].metadata.varyKey])
+        store.store(.test(testBody(9), sequence: 9, language: "de"), for: .test("replaced"))
+        #expect(store.variants(of: .test("replaced")).count == 2)
+        let updated = try #require(store.variants(of: .test("updated")).first).metadata
+        var changed = updated
+        changed.sequence = 99
+        #expect(store.update(changed, of: .test("updated"), replacing: updated.sequence, usedAt: 1))
+        #expect(store.variants(of: .test("updated")).map(\.metadata.sequence).contains(99))
+        store.flush()
+        #expect(fixture.recordNames().count == 600 + 5)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
     /// A removal reads the headers of its key; the rows that it makes anew were not there when their names were listed.
     @Test("A removal during the listing does not lose the other variants of its key")
     func removalDuringListing() throws {

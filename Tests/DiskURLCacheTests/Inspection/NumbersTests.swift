@@ -71,6 +71,34 @@ import Testing
         }
     }
 
+    /// It counts as a removal: an answer that was asked for before is not stored afterwards.
+    @Test func anAnswerOnItsWayDoesNotBringBackWhatWasRemovedByAClosure() async throws {
+        let directory = try SharedDirectory()
+        let cache = directory.open()
+        for isOnDisk in [true, false] {
+            cache.put("old", inMemoryOnly: !isOnDisk)
+            let load = await HeldLoad(from: cache)
+            #expect(await cache.remove { $0.url?.path == "/a" } == 1)
+            try await load.end("new")
+            #expect(cache.found() == nil)
+        }
+    }
+
+    /// The disk could not write it, so it is in memory alone.
+    @Test func whatTheDiskCouldNotWriteIsListedAndRemovedToo() async throws {
+        let directory = try SharedDirectory()
+        let files = FaultyFileSystem()
+        let cache = directory.open(files)
+        cache.put("on disk", "/b")
+        files.rule = { $0.operation == .write && $0.isRecord ? .error(ENOSPC) : nil }
+        cache.put("in memory")
+        files.rule = { _ in nil }
+        let entries = await cache.entries().reduce(into: []) { $0.append($1) }
+        #expect(entries.map { $0.url?.path } == ["/b", "/a"] && entries.map(\.isInMemoryOnly) == [false, true])
+        #expect(await cache.remove { _ in true } == 2)
+        #expect(cache.found() == nil && cache.found("/b") == nil)
+    }
+
     @Test func theParsedBodyIsGivenToTheClosuresOfRules() throws {
         let seen = Mutex<[String]>([])
         let cache = makeCache { configuration in

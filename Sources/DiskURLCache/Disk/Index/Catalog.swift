@@ -231,9 +231,14 @@ final class Catalog: Sendable {
         contents.withLock { body(&$0.index) }
     }
 
-    /// The rows of a key; nil if the rows and the files may not agree.
+    /// The rows of a key; nil if the rows and the files may not agree, or if a row does not say which variant its
+    /// record has, since the record was not read yet.
     func exactRows(of key: KeyName) -> [IndexRow]? {
-        contents.withLock { $0.isExact(key) ? $0.index.rows(of: key) : nil }
+        contents.withLock { contents in
+            guard contents.isExact(key) else { return nil }
+            let rows = contents.index.rows(of: key)
+            return rows.contains(where: \.isPartial) ? nil : rows
+        }
     }
 
     // MARK: Examinations

@@ -37,8 +37,6 @@ final class Membership: Sendable {
         var hasCome = false
         /// Why this cache could not come; 0 if the system gave no reason.
         var failure: Int32 = 0
-        /// Whether memory may have responses from a time for which this cache does not know all removals.
-        var mayHaveMissed = false
     }
 
     private let place: ChangeFile.Place
@@ -69,8 +67,9 @@ final class Membership: Sendable {
         if let file = state.file {
             do throws(Errno) {
                 guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
-                guard size != file.offset else { return }
-                store.heed(file.read(to: size) ?? [.removedAll])
+                let changes = size == file.offset ? [] : file.read(to: size) ?? [.removedAll]
+                if !changes.isEmpty { store.heed(changes) }
+                tellUntoldRemovals(changes, &state, store, &events)
             } catch {
                 // If the directory cannot be searched now, nothing is known.
             }
@@ -92,14 +91,12 @@ final class Membership: Sendable {
     /// There may be other caches, which are heard by the file.
     private func join(_ state: inout State, _ file: ChangeFile, _ store: DiskStore) {
         state.file = file
-        state.mayHaveMissed = true
         store.move(.expectOthers)
     }
 
     /// This cache owns the directory, and there is no other one.
     private func beAlone(_ state: inout State, _ store: DiskStore) {
         state.file = nil
-        state.mayHaveMissed = true
         store.move(.findNobody)
     }
 
@@ -112,7 +109,8 @@ final class Membership: Sendable {
 
     /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache.
     private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
-        let mayHaveMissed = state.mayHaveMissed
+        // After the first time memory may have responses from a time for which this cache does not know all removals.
+        let mayHaveMissed = state.hasCome
         part(&state, store)
         let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &events)
         state.hasCome = true
@@ -130,7 +128,9 @@ final class Membership: Sendable {
             }
         case .guest:
             do throws(Errno) {
-                join(&state, try ChangeFile.open(place, holds: true), store)
+                let file = try ChangeFile.open(place, holds: true)
+                join(&state, file, store)
+                if state.hasUntoldRemovals { tellUntoldRemovals(file.readAll() ?? [], &state, store, &events) }
             } catch {
                 state.failure = error.code
                 // If nothing can be made here, nothing can be removed either. Otherwise the owner, if there is one,
@@ -153,20 +153,28 @@ final class Membership: Sendable {
             part(&state, store)
             return store.heed([.removedAll])
         }
-        let hasUntoldRemovals = state.hasUntoldRemovals
-        let mayAllBeRemoved = hasUntoldRemovals || isNew && place.isHeld && !file.isNoticed
+        let mayAllBeRemoved = state.hasUntoldRemovals || isNew && place.isHeld && !file.isNoticed
         // The row is written first: a guest that writes a record from now on reads it.
         _ = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
         join(&state, file, store)
-        if hasUntoldRemovals {
-            // A guest may have stored again what it had read before it was removed.
-            store.withIO(&events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
-            tell(.removedAll, &state, store, &events)
-        }
-        if mayAllBeRemoved { tell(.noticed, &state, store, &events) }
-        state.hasUntoldRemovals = state.removals > 0
+        tellUntoldRemovals(changes, &state, store, &events)
+        if mayAllBeRemoved, !state.hasUntoldRemovals { tell(.noticed, &state, store, &events) }
         store.heed(changes)
+    }
+
+    /// Tells the others that everything may have been removed, if this cache removed something while it could tell
+    /// nobody. A removal that is under way tells of itself when it ends. If it cannot be told now either, the next look
+    /// tells it.
+    /// - Parameter changes: what the others have changed so far. They may have stored again what they had read before
+    ///   it was removed.
+    private func tellUntoldRemovals(
+        _ changes: [DirectoryChange], _ state: inout State, _ store: DiskStore, _ events: inout [DiskEvent]
+    ) {
+        guard state.hasUntoldRemovals else { return }
+        store.withIO(&events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
+        state.hasUntoldRemovals = false
+        if !tell(.removedAll, &state, store, &events) { state.hasUntoldRemovals = true }
     }
 
     /// For a guest that became the owner: it has to know which records guests were writing before.
@@ -178,8 +186,8 @@ final class Membership: Sendable {
             let changes = file.readAll() ?? [.removedAll]
             // The previous owner may have died before it noticed the file, so that its removals were never reported.
             if !wasNoticed {
-                tell(.removedAll, &state, store, &events)
-                tell(.noticed, &state, store, &events)
+                // Without the first row the second one is not true: a later owner would tell nothing.
+                if tell(.removedAll, &state, store, &events) { tell(.noticed, &state, store, &events) }
             }
             store.heed(changes + (wasNoticed ? [] : [.removedAll]))
             return events
@@ -250,26 +258,22 @@ final class Membership: Sendable {
         state.withLock { state in
             var events: [DiskEvent] = []
             state.removals += 1
-            if state.file != nil, change.isRemoval {
-                tell(change, &state, store, &events)
-            } else {
-                look(&state, store, true, &events)
-                if change.isRemoval { tell(change, &state, store, &events) }
-            }
-            if state.file == nil { state.hasUntoldRemovals = true }
+            if state.file == nil || !change.isRemoval { look(&state, store, true, &events) }
+            let isTold = !change.isRemoval || tell(change, &state, store, &events)
+            if !isTold || state.file == nil { state.hasUntoldRemovals = true }
             return events
         }
     }
 
     /// Writes the second row of a removal. A cache that has read a record before it was removed drops it when it reads
     /// this row.
-    /// - Returns: also whether this cache has to look again within a second, since it has told no other cache.
+    /// - Returns: also whether this cache has to look again within a second, since it could tell no other cache.
     func endRemoval(_ change: DirectoryChange, for store: DiskStore) -> (isUntold: Bool, events: [DiskEvent]) {
         state.withLock { state in
             var events: [DiskEvent] = []
             state.removals -= 1
-            tell(change, &state, store, &events)
-            guard state.file == nil else { return (false, events) }
+            let isTold = tell(change, &state, store, &events)
+            if isTold, state.file != nil { return (false, events) }
             state.hasUntoldRemovals = true
             return (true, events)
         }

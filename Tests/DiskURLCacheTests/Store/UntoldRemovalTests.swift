@@ -1,0 +1,105 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+    @testable import DiskURLCacheTools
+
+    /// A removal that a cache could tell nobody of when it was made, since the file of changes could not be opened or
+    /// written, or since there seemed to be nobody.
+    @Suite struct UntoldRemovalTests {
+        private let directory: SharedDirectory
+        private let files = FaultyFileSystem()
+
+        init() throws { directory = try SharedDirectory() }
+
+        private func failing(_ operations: [FaultyFileSystem.Operation], _ code: Int32 = EMFILE) {
+            files.rule = { call in
+                let isOfChanges = call.name == "changes" || call.name.hasPrefix("incoming-")
+                return isOfChanges && operations.contains(call.operation) ? .error(code) : nil
+            }
+        }
+
+        @Test func aGuestThatCouldNotComeTellsItsRemovalWhenItComes() {
+            let owner = directory.open()
+            owner.put("secret")
+            failing([.open])
+            let guest = directory.open(files)
+            guest.remove(.key)
+            files.rule = { _ in nil }
+            // The pass that it has asked for.
+            guest.flush()
+            #expect(owner.foundLater() == nil)
+            #expect(guest.foundLater() == nil)
+            #expect(directory.open().foundLater() == nil)
+        }
+
+        @Test(arguments: [true, false]) func aRemovalThatCouldNotBeWrittenIsToldByTheNextLook(isGuest: Bool) {
+            let (first, second) =
+                isGuest
+                ? (directory.open(), directory.open(files))
+                : (
+                    directory.open(files), directory.open()
+                )
+            let (remover, other) = isGuest ? (second, first) : (first, second)
+            other.put("secret")
+            other.look()
+            remover.look()
+            failing([.write, .open, .rename], ENOSPC)
+            remover.remove(.key)
+            #expect(other.foundLater() == "secret")
+            files.rule = { _ in nil }
+            remover.flush()
+            #expect(other.foundLater() == nil)
+            #expect(directory.open().foundLater() == nil)
+        }
+
+        /// The guest has read the response while it could not be heard of: the owner told nobody of its removal.
+        @Test func aGuestThatCouldNotComeForgetsWhatItReadMeanwhile() {
+            let owner = directory.open()
+            owner.put("secret")
+            failing([.open])
+            let guest = directory.open(files)
+            #expect(guest.found() == "secret")
+            owner.remove(.key)
+            owner.flush()
+            files.rule = { _ in nil }
+            #expect(guest.foundLater() == nil)
+        }
+
+        /// A tool removes records one by one while nobody else is there; a cache that has come meanwhile hears of it.
+        @Test func theRemovalOfARecordByAToolIsTold() throws {
+            let owner = directory.open()
+            owner.put("secret")
+            owner.flush()
+            let store = try #require(owner.store.diskStore)
+            let names = store.recordNames()
+            owner.rest()
+            let guest = directory.open()
+            #expect(guest.found() == "secret")
+            for name in names {
+                let sequence = try #require(store.records.footer(of: name)?.sequence)
+                #expect(store.removeRecord(name, sequence: sequence))
+            }
+            #expect(guest.foundLater() == nil)
+            owner.wake()
+        }
+
+        /// Something has deleted the file, with rows that the owner had not read.
+        @Test func theFirstOwnerKnowsNothingOfWhatWasInAFileThatIsGone() throws {
+            let owner = directory.open()
+            let guest = directory.open()
+            owner.look()
+            owner.rest()
+            guest.put("secret")
+            try FileManager.default.removeItem(atPath: directory.changes)
+            owner.look()
+            owner.remove(.key)
+            #expect(owner.foundLater() == nil)
+            guest.forgetMemory()
+            #expect(guest.foundLater() == nil)
+            #expect(directory.open().foundLater() == nil)
+            owner.wake()
+        }
+    }
+#endif
