@@ -284,8 +284,8 @@ package final class DiskStore: StorageLayer {
     /// Opens the directory and asks for its lock. Called while the lock of `membership` is held.
     func comeToDirectory(mayMake: Bool, _ events: inout [DiskEvent]) -> Membership.Role {
         guard withIO(&events, { prepareDirectory(&$0, mayMake: mayMake) }) else { return .none }
-        let isElected = passTime == nil && elect(&events)
-        return isOwner ? .owner(isFirst: isElected && catalog.state.isFirstOwner) : .guest
+        if passTime == nil, elect(&events) { return .newOwner(isFirst: catalog.state.isFirstOwner) }
+        return isOwner ? .owner : .guest
     }
 
     /// Applies changes by other caches to the index, and then to the layer above. Called while the lock of `membership`

@@ -148,7 +148,9 @@ import Testing
         let fixture = try DiskFixture()
         var store = fixture.open()
         for number in 0..<600 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        let variants = ["de", "en"].map { StoredEntry.test(testBody($0.count), language: $0) }
+        let variants = ["de", "en"].enumerated().map {
+            StoredEntry.test(testBody($0.offset), sequence: UInt64($0.offset), language: $0.element)
+        }
         for name in ["removed", "replaced", "updated"] {
             for variant in variants { store.store(variant, for: .test(name)) }
         }

@@ -17,9 +17,11 @@ import Foundation
 final class Membership: Sendable {
     /// What this cache has become after it came to the directory.
     enum Role {
+        /// It has owned the directory before it came.
+        case owner
         /// - Parameter isFirst: whether no cache owned the directory before, so that no owner can have removed
         ///   something there without telling the others.
-        case owner(isFirst: Bool)
+        case newOwner(isFirst: Bool)
         case guest
         /// There is no directory, or it cannot be used.
         case none
@@ -76,7 +78,7 @@ final class Membership: Sendable {
         } else if store.catalog.isAlone {
             do throws(Errno) {
                 _ = try place.files.status(at: place.paths.changesBytes)
-                appear(&state, store, isNew: false, &events)
+                appear(&state, store, isAfterAnother: false, &events)
             } catch {
                 // A cache that comes from now on cannot have read anything that was removed before.
                 if error.isMissing, state.removals == 0 { state.hasUntoldRemovals = false }
@@ -118,14 +120,10 @@ final class Membership: Sendable {
         case .none:
             state.failure = 0
             return
-        case .owner(let isFirst):
-            let isThere = (try? place.files.status(at: place.paths.changesBytes)) != nil
-            if isThere || !place.isHeld || !store.catalog.state.isCertainOwner {
-                appear(&state, store, isNew: !isFirst, &events)
-            } else {
-                beAlone(&state, store)
-                if isFirst { return }
-            }
+        case .owner: comeAsOwner(&state, store, isAfterAnother: false, &events)
+        case .newOwner(let isFirst):
+            comeAsOwner(&state, store, isAfterAnother: !isFirst, &events)
+            if isFirst, store.catalog.isAlone { return }
         case .guest:
             do throws(Errno) {
                 let file = try ChangeFile.open(place, holds: true)
@@ -144,16 +142,30 @@ final class Membership: Sendable {
         if mayHaveMissed { store.heed([.removedAll]) }
     }
 
+    /// - Parameter isAfterAnother: see `appear`.
+    private func comeAsOwner(
+        _ state: inout State, _ store: DiskStore, isAfterAnother: Bool, _ events: inout [DiskEvent]
+    ) {
+        let isThere = (try? place.files.status(at: place.paths.changesBytes)) != nil
+        if isThere || !place.isHeld || !store.catalog.state.isCertainOwner {
+            appear(&state, store, isAfterAnother: isAfterAnother, &events)
+        } else {
+            beAlone(&state, store)
+        }
+    }
+
     /// The owner finds that there are other caches.
-    /// - Parameter isNew: whether this cache has just become the owner, after another cache. That one may have died
-    ///   before it noticed the file, so that its removals were never reported.
-    private func appear(_ state: inout State, _ store: DiskStore, isNew: Bool, _ events: inout [DiskEvent]) {
+    /// - Parameter isAfterAnother: whether this cache has just become the owner, after another cache. That one may have
+    ///   died before it noticed the file, so that its removals were never reported.
+    private func appear(
+        _ state: inout State, _ store: DiskStore, isAfterAnother: Bool, _ events: inout [DiskEvent]
+    ) {
         guard let file = try? ChangeFile.open(place, holds: false) else {
             // Something that is not a file of a cache has the name, so other caches may be there and cannot be heard.
             part(&state, store)
             return store.heed([.removedAll])
         }
-        let mayAllBeRemoved = state.hasUntoldRemovals || isNew && place.isHeld && !file.isNoticed
+        let mayAllBeRemoved = state.hasUntoldRemovals || isAfterAnother && place.isHeld && !file.isNoticed
         // The row is written first: a guest that writes a record from now on reads it.
         _ = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
