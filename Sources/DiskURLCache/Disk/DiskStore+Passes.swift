@@ -70,9 +70,9 @@ extension DiskStore {
     private func open(isFlush: Bool) {
         if case .guest = catalog.state, mayElect(now: isFlush) {
             var events: [DiskEvent] = []
-            elect(&events)
+            let isElected = elect(&events)
             tell(events)
-            if isOwner { tell(membership.becameOwner(self)) }
+            if isElected { tell(membership.becameOwner(self)) }
         }
         guard case .owner(let lock, _, _) = catalog.state else { return }
         membership.endIfAlone(self)
@@ -92,7 +92,6 @@ extension DiskStore {
     }
 
     /// Asks for the directory's lock. True if this cache has got it now.
-    @discardableResult
     func elect(_ events: inout [DiskEvent]) -> Bool {
         let isElected = withIO(&events) { io in
             guard case .guest = catalog.state, let directory = io.directory.identity?.directory,
