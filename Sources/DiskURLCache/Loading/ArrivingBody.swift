@@ -195,10 +195,14 @@ final class ArrivingBody: Sendable {
         return !state.pieces.isEmpty || piece.count < length
     }
 
+    /// Whether the client or the disk is so far behind that the transfer waits.
+    private func isBehind(_ state: State) -> Bool {
+        // What memory keeps, for the store or for the client, waits for no disk.
+        state.undelivered > Self.memoryLimit || state.mayUseFile && state.bytesInMemory > Self.writingLimit
+    }
+
     private func pauseIfBehind(_ state: inout State) -> Bool {
-        guard let pausable = state.pausable, !state.isPaused else { return false }
-        guard state.undelivered > Self.memoryLimit || state.mayUseFile && state.bytesInMemory > Self.writingLimit
-        else { return false }
+        guard let pausable = state.pausable, !state.isPaused, isBehind(state) else { return false }
         state.isPaused = true
         // Under the lock, so that it cannot come after the resumption that follows it.
         pausable.setPaused(true)
@@ -206,8 +210,7 @@ final class ArrivingBody: Sendable {
     }
 
     func resumeIfCaughtUp(_ state: inout State) {
-        guard state.isPaused, state.undelivered <= Self.memoryLimit, state.bytesInMemory <= Self.writingLimit
-        else { return }
+        guard state.isPaused, !isBehind(state) else { return }
         state.isPaused = false
         state.pausable?.setPaused(false)
     }

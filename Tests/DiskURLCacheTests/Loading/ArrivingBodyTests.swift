@@ -209,6 +209,36 @@ import Testing
         #expect(pauses.withLock { $0 } == [true, false] && data.count == ArrivingBody.memoryLimit + 1)
     }
 
+    /// More arrives at once than may wait for the disk, and then no file is made, or the disk is full.
+    @Test(arguments: [Reader.pieces, .whole], [true, false])
+    func aPausedTransferGoesOnOnceItsReasonIsGone(reader: Reader, isDiskFull: Bool) async {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 256 << 20, diskCapacity: 256 << 20, directory: scratch.appending("other"))
+        configuration.fileSystem = files
+        if !isDiskFull { configuration.rules = [DiskURLCache.Rule(for: .all, storage: .memoryOnly)] }
+        let cache = DiskURLCache(configuration: configuration)
+        cache.flush()
+        files.rule = { $0.operation == .write && $0.name.hasPrefix("incoming") ? .error(ENOSPC) : nil }
+        let token = FetchToken()
+        _ = token.didStart(cancel: {}, setPaused: { _ in })
+        let body = body(isStored: true, reader, in: cache, pausable: token)
+        var data = Data()
+        #expect(body.append(Data(Self.whole.prefix(5 << 20))))
+        if reader == .pieces { take(from: body, into: &data) }
+        await eventually("the resumption") { !token.isPaused }
+        // Also where nothing waits for the disk any more, but the client is behind.
+        #expect(body.append(Data(Self.whole.dropFirst(5 << 20).prefix(2 << 20))) == (reader == .pieces))
+        if reader == .pieces { take(from: body, into: &data) }
+        #expect(!token.isPaused)
+        body.complete()
+        guard case .success(let whole)? = content(of: body), case .memory(let kept) = whole.body else {
+            Issue.record("not stored")
+            return
+        }
+        #expect(kept == Self.whole && data == (reader == .pieces ? Self.whole : Data()))
+        body.discard()
+    }
+
     /// In all orders of pieces, takes, faults of the disk and decisions not to store.
     @Test(arguments: 0..<40) func theClientGetsEachByteOnceAndTheStoreGetsAllOrNone(seed: Int) async throws {
         var random = TestRandom(seed)
