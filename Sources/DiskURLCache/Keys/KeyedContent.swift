@@ -8,7 +8,11 @@ enum KeyedContent {
     private static let fieldNames = ["content-type", "content-encoding", "content-language"]
 
     static func text(of request: DiskURLCache.Request, form: DiskURLCache.KeyPolicy.BodyForm) -> String {
-        var text = "\nbody:\(digest(of: request, form: form).hex)"
+        let body = request.body ?? Data()
+        // The name keeps the canonical form of one body apart from the bytes of another.
+        var text =
+            canonicalJSON(body, of: request, form: form).map { "\njson:\(digest(of: $0).hex)" }
+            ?? "\nbody:\(digest(of: body).hex)"
         for name in fieldNames {
             guard let value = request.headerFields[name] else { continue }
             let normalized =
@@ -19,19 +23,24 @@ enum KeyedContent {
         return text
     }
 
-    private static func digest(of request: DiskURLCache.Request, form: DiskURLCache.KeyPolicy.BodyForm) -> KeyDigest {
-        let body = request.body ?? Data()
+    private static func digest(of bytes: Data) -> KeyDigest {
+        bytes.withUnsafeBytes { SHA256Digest.digest(of: $0) }
+    }
+
+    /// The canonical form of a body that is JSON; nil for a body that counts by its bytes.
+    private static func canonicalJSON(
+        _ body: Data, of request: DiskURLCache.Request, form: DiskURLCache.KeyPolicy.BodyForm
+    ) -> Data? {
         let mayBeJSON =
             switch form {
             case .bytes: false
             case .json: true
             case .byMediaType: isJSON(request.headerFields["Content-Type"])
             }
-        guard mayBeJSON, !CacheControl(request.headerFields["Cache-Control"]).contains("no-transform"),
-            let canonical = CanonicalJSON.text(of: body)
-        else { return body.withUnsafeBytes { SHA256Digest.digest(of: $0) } }
-        // A marker keeps the canonical form of one body apart from the plain bytes of another.
-        return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
+        guard mayBeJSON, !CacheControl(request.headerFields["Cache-Control"]).contains("no-transform") else {
+            return nil
+        }
+        return CanonicalJSON.text(of: body).map { Data($0) }
     }
 
     /// Whether a media type is JSON by its name or by its suffix (RFC 6839 §3.1). A body in another coding or charset

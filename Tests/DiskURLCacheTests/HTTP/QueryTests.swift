@@ -80,6 +80,17 @@ import Testing
         #expect(Self.key("{1}", fields) != Self.key("{ 1}", fields))
     }
 
+    /// A text that is no JSON counts by its bytes, whatever they are.
+    @Test func noBytesImitateJSON() {
+        let fields = ["Content-Type": "application/json"]
+        for body in ["json:", "json:\(#"{"a":1}"#)", "\njson:"] {
+            #expect(Self.key(#"{"a":1}"#, fields) != Self.key(body, fields))
+        }
+        // Nor does a text that is hashed as it is look like one of another type.
+        #expect(Self.key(#"{"a":1}"#, fields)?.text.contains("\njson:") == true)
+        #expect(Self.key("{1}", fields)?.text.contains("\nbody:") == true)
+    }
+
     /// Only where the type says JSON, and not where the client asks for no change.
     @Test(arguments: [
         ["Content-Type": "text/plain"], ["Content-Type": "application/json-seq"], [:],
