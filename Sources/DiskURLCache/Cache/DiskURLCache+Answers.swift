@@ -113,13 +113,15 @@ extension DiskURLCache {
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
     /// The load begins with the call of this method, not with the first element. Yields one element when nothing is
-    /// stored, or when a load of the request would be answered from the store: the stored answer is fresh, or as stale
-    /// as the request accepts (`max-stale`, `.returnCacheDataElseLoad`). Otherwise it yields two, also when the request
-    /// refuses a fresh answer by `max-age` or `min-fresh`. A request whose policy or `Cache-Control` wants the origin's
-    /// answer (`no-cache`, `no-store`, `max-age=0`, a policy that reloads) gets only that; one that forbids the network
-    /// (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails after a stored
-    /// answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no stored answer, so
-    /// the sequence ends without it. Ending the loop early cancels the load.
+    /// stored, or when a load of the request would ask the origin for nothing: the stored answer is fresh, or as stale
+    /// as the request accepts (`max-stale`, `.returnCacheDataElseLoad`), or its URL is not to be asked again yet
+    /// (``Options/minimumInterval``, ``Options/errorLifetime``), or ``isOffline`` is true. Otherwise it yields two,
+    /// also when a load would use the stale answer and refresh it meanwhile (`stale-while-revalidate`), and when the
+    /// request refuses a fresh answer by `max-age` or `min-fresh`. A request whose policy or `Cache-Control` wants the
+    /// origin's answer (`no-cache`, `no-store`, `max-age=0`, a policy that reloads) gets only that; one that forbids
+    /// the network (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails
+    /// after a stored answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no
+    /// stored answer, so the sequence ends without it. Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
@@ -148,8 +150,12 @@ extension DiskURLCache {
                     var hasStored = false
                     if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
-                        let isEnough = await perform { $0.isAnsweredByStore(hop, variant: link?.keyVariant) }
-                        guard alwaysRefreshing || !isEnough else { return continuation.finish() }
+                        let asksOrigin = await perform { cache in
+                            var link = link ?? cache.directLink
+                            let sent = link.withCookies(hop.request)
+                            return StoredResponses.leaveAQuestion(about: sent, over: link, in: cache.core)
+                        }
+                        guard alwaysRefreshing || asksOrigin else { return continuation.finish() }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                         hasStored = true
                     }
@@ -164,29 +170,6 @@ extension DiskURLCache {
             }
             continuation.onTermination = { _ in task.cancel() }
         }
-    }
-
-    /// Whether a load would answer the request from the store and ask the origin for nothing: the stored response is
-    /// fresh, or as stale as the request accepts (`max-stale`), and so is each one that a stored redirect leads to.
-    /// Reads the disk on the caller's thread.
-    private func isAnsweredByStore(_ first: ResolvedRequest, variant: String?) -> Bool {
-        var hop = first
-        for _ in 0...Request.redirectLimit {
-            guard let key = hop.key else { return false }
-            let variants = core.store.lookup(key).variants().filter(\.isHTTP)
-            let decider = RequestDecider(
-                request: hop.facts, variants: variants, policy: hop.request.policy,
-                options: core.cachingOptions(for: hop, response: variants.first?.response.fields), now: core.now)
-            guard case .useStored(let reuse) = decider.decision(),
-                reuse.allowance == nil || reuse.allowance == .maxStale || reuse.allowance == .anyAge
-            else { return false }
-            let response = reuse.variant.response
-            guard reuse.presentation.keepsStatus,
-                let next = hop.request.following(status: response.status, fields: response.fields)
-            else { return true }
-            hop = core.resolve(next, variant: variant)
-        }
-        return false
     }
 
     /// Stores data that the app made, as a response with status 200, in place of an earlier one. If it cannot be

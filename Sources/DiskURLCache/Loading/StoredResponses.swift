@@ -43,6 +43,14 @@ final class StoredResponses: Sendable {
         case memory(StoredResponses)
         /// Perhaps on disk. The closure reads them, on the caller's thread.
         case disk(@Sendable () -> StoredResponses)
+
+        /// May read the disk, on the caller's thread.
+        func read() -> StoredResponses {
+            switch self {
+            case .memory(let stored): stored
+            case .disk(let read): read()
+            }
+        }
     }
 
     /// Looks for the stored responses to a load's request, as far as no file has to be read.
@@ -84,5 +92,39 @@ final class StoredResponses: Sendable {
     /// The same without the failure.
     var withoutFailure: StoredResponses {
         StoredResponses(variants, options: options, endedFetches: endedFetches)
+    }
+}
+
+extension StoredResponses {
+    /// Whether a load would ask the origin for something, now or as a refresh in the background: for this request, or
+    /// for one to which a stored redirect leads. Reads the disk on the caller's thread.
+    static func leaveAQuestion(
+        about first: DiskURLCache.Request, over transport: some LoadTransport, in cache: CacheCore
+    ) -> Bool {
+        var request = first
+        for _ in 0...DiskURLCache.Request.redirectLimit {
+            let hop = cache.resolve(request, variant: transport.keyVariant)
+            let stored = find(for: hop, in: cache).read()
+            let decider = RequestDecider(
+                request: hop.facts, variants: stored.variants, policy: request.policy, options: stored.options,
+                now: cache.now)
+            let reuse: Reuse
+            switch decider.decision() {
+            case .useStored(let stored): reuse = stored
+            case .unsatisfiable: return false
+            case .fetch, .revalidate:
+                // As long as the last failure counts, the origin is not asked.
+                guard stored.failure != nil else { return true }
+                guard let fallback = decider.errorFallback().reuse else { return false }
+                reuse = fallback
+            }
+            if reuse.backgroundRevalidation != nil { return true }
+            let response = reuse.variant.response
+            guard reuse.presentation.keepsStatus,
+                let next = request.following(status: response.status, fields: response.fields)
+            else { return false }
+            request = transport.prepare(next, after: request)
+        }
+        return true
     }
 }

@@ -225,6 +225,58 @@ import Testing
         #expect(origin.requests.count == 4)
     }
 
+    /// What a load would answer without a request is enough, by whatever way it is found.
+    @Test(arguments: ["No-Vary-Search", "minimumInterval", "errorLifetime", "Vary: Cookie", "failure"])
+    func answersSendNoRequestThatALoadWouldNot(what: String) async throws {
+        let origin = try OriginServer { request in
+            switch (what, request.number) {
+            case ("No-Vary-Search", _): .ok("a", ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"x\")"])
+            case ("Vary: Cookie", _): .ok("a", ["Cache-Control": "max-age=60", "Vary": "Cookie"])
+            case ("errorLifetime", _): .status(404, "Not Found", ["Cache-Control": "no-store"])
+            case ("failure", 2): OriginResponse(ending: .noResponse)
+            default: .ok("a", ["Cache-Control": "max-age=1"])
+            }
+        }
+        let cache = makeCache()
+        let url = origin.url("/a?x=1")
+        var request = URLRequest(url: url)
+        let configuration = URLSessionConfiguration.ephemeral.patient
+        switch what {
+        case "minimumInterval", "failure": request.cacheOptions = .init(fallback: .anyStored, minimumInterval: 60)
+        case "errorLifetime": request.cacheOptions = .init(errorLifetime: 60)
+        case "Vary: Cookie":
+            let host = try #require(url.host)
+            let cookie = try #require(
+                HTTPCookie(properties: [.name: "answers", .value: "1", .path: "/", .domain: host, .version: "0"]))
+            try #require(configuration.httpCookieStorage).setCookie(cookie)
+        default: break
+        }
+        let session = URLSession(configuration: configuration)
+        _ = try await cache.data(for: request, session: session)
+        clock.advance(by: what == "failure" ? 100 : 10)
+        // The origin fails, and the stored response answers instead.
+        if what == "failure" { _ = try await cache.data(for: request, session: session) }
+        let asked = origin.requests.count
+        #expect(try await texts(cache.answers(for: request, session: session)).count == 1)
+        #expect(origin.requests.count == asked)
+        // A load agrees.
+        _ = try await cache.data(for: request, session: session)
+        #expect(origin.requests.count == asked)
+    }
+
+    /// A load would use the stored answer too, and would refresh it meanwhile: that is the second answer.
+    @Test func answersThatALoadWouldRefreshAreTwo() async throws {
+        let origin = try OriginServer { request in
+            .ok("version \(request.number)", ["Cache-Control": "max-age=10, stale-while-revalidate=100"])
+        }
+        let cache = makeCache()
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 50)
+        #expect(try await texts(cache.answers(for: request)) == ["version 1", "version 2"])
+        #expect(origin.requests.count == 2)
+    }
+
     /// Foundation traps when such a request is changed.
     @Test func aRequestWithoutAURLFails() async throws {
         var request = URLRequest(url: Responses.url())
