@@ -211,6 +211,26 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
     }
 
+    /// Foundation follows the redirect, and the last answer says what is no longer valid.
+    @Test(arguments: [307, 308], [200, 500])
+    func theLastAnswerAfterARedirectInvalidates(redirect: Int, status: Int) async throws {
+        let origin = try OriginServer { request in
+            switch (request.method, request.path) {
+            case ("POST", "/a"): .status(redirect, "Redirect", ["Location": "/b"])
+            case ("POST", _):
+                .status(status, "End", ["Cache-Group-Invalidation": "\"g\"", "Content-Location": "/beside"])
+            default: .ok(request.path, ["Cache-Control": "max-age=60", "Cache-Groups": "\"g\""])
+            }
+        }
+        let harness = try LoadingHarness()
+        for path in ["/beside", "/b", "/c"] { try await harness.load(origin.url(path)) }
+        let loaded = try await harness.load(origin.url("/a"), method: "POST", body: Data("x".utf8))
+        #expect(loaded.status == status && origin.requests.last?.method == "POST")
+        #expect(!harness.cache.contains(URLRequest(origin.url("/b"))))
+        #expect(!harness.cache.contains(URLRequest(origin.url("/c"))))
+        #expect(!harness.cache.contains(URLRequest(origin.url("/beside"))))
+    }
+
     @Test func theUsersOwnProtocolClassesAreStillAsked() async throws {
         final class Own: URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "own.example" }

@@ -72,7 +72,7 @@
 
         /// What the answer changes in the store.
         fileprivate struct Change: Sendable {
-            let invalidation: Invalidation?
+            let invalidations: [Invalidation]
             let representation: (draft: EntryDraft, hop: ResolvedRequest)?
         }
 
@@ -86,10 +86,10 @@
             let response = arrived ?? task.response as? HTTPURLResponse
             guard let cache, let request = task.originalRequest else { return tell(client) }
             let change = Change(
-                invalidation: response.flatMap { invalidation(by: $0, request: request, task: task, in: cache) },
+                invalidations: response.map { invalidations(by: $0, request: request, task: task, in: cache) } ?? [],
                 representation: error == nil ? response.flatMap { representation($0, of: task, in: cache) } : nil)
             report(error, response, task, request, in: cache)
-            guard change.invalidation != nil || change.representation != nil else { return tell(client) }
+            guard !change.invalidations.isEmpty || change.representation != nil else { return tell(client) }
             ending = tell
             let ticket = ticket
             // All sessions share this queue: nobody waits on it for a file.
@@ -134,23 +134,22 @@
             return head.bodyLength(to: method) ?? 0
         }
 
-        private func invalidation(
+        private func invalidations(
             by response: HTTPURLResponse, request: URLRequest, task: URLSessionTask, in cache: CacheCore
-        ) -> Invalidation? {
-            guard let url = request.url else { return nil }
-            var status = response.statusCode
-            var fields = HeaderFields(response)
-            if let final = task.currentRequest?.url, final != url {
-                // Foundation has followed a redirect, which was the answer to the unsafe request.
-                status = 303
-                fields = ["Location": final.absoluteString]
+        ) -> [Invalidation] {
+            func invalidation(_ request: URLRequest, _ status: Int, _ fields: HeaderFields) -> Invalidation? {
+                // The body of an upload is not known, so such a request has no key: whatever a key policy says of its
+                // method, it may change something.
+                Invalidation(
+                    method: request.httpMethod ?? "GET", isKeyed: false,
+                    concernsURL: hop?.options.invalidatesURL != false, target: request.url, status: status,
+                    fields: fields, isShared: cache.isShared)
             }
-            // The body of an upload is not known, so such a request has no key: whatever a key policy says of its
-            // method, it may change something.
-            return Invalidation(
-                method: request.httpMethod ?? "GET", isKeyed: false,
-                concernsURL: hop?.options.invalidatesURL != false, target: url, status: status, fields: fields,
-                isShared: cache.isShared)
+            let last = task.currentRequest ?? request
+            let answer = invalidation(last, response.statusCode, HeaderFields(response))
+            guard let final = last.url, final != request.url else { return [answer].compactMap { $0 } }
+            // Foundation has followed a redirect. Of that answer, to the first request, only where it led is known.
+            return [invalidation(request, 303, ["Location": final.absoluteString]), answer].compactMap { $0 }
         }
 
         /// The answer to a `POST` as it is stored for the `GET` that it answers too (RFC 9110 §9.3.3).
@@ -280,7 +279,7 @@
     extension PassThrough.Change {
         /// The removals first: the representation was asked for with the same request.
         func apply(in cache: CacheCore, _ ticket: StoreTicket?) {
-            if let invalidation { cache.invalidate(invalidation, by: ticket) }
+            for invalidation in invalidations { cache.invalidate(invalidation, by: ticket) }
             if let representation { _ = cache.insert(representation.draft, for: representation.hop, ticket: ticket) }
         }
     }
