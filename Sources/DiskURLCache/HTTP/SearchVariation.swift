@@ -1,11 +1,12 @@
 /// Which differences between the queries of two URLs do not matter for a response: `No-Vary-Search`
 /// (draft-ietf-httpbis-no-vary-search, editors' copy of July 2026; approved as an RFC in November 2026).
 struct SearchVariation: Sendable, Hashable {
+    /// By the bytes of the names. Strings would be equal if they are so in Unicode, such as the two spellings of é.
     private enum Parameters: Sendable, Hashable {
         /// `params=("a" "b")`
-        case ignored(Set<String>)
+        case ignored(Set<[UInt8]>)
         /// `except=("a" "b")`
-        case kept(Set<String>)
+        case kept(Set<[UInt8]>)
     }
 
     private let parameters: Parameters
@@ -37,12 +38,12 @@ struct SearchVariation: Sendable, Hashable {
     }
 
     /// The strings of an inner list; nil for anything else.
-    private static func names(in member: StructuredField.Member) -> Set<String>? {
+    private static func names(in member: StructuredField.Member) -> Set<[UInt8]>? {
         guard case .innerList(let items, _) = member else { return nil }
-        var names: Set<String> = []
+        var names: Set<[UInt8]> = []
         for item in items {
             guard case .string(let string) = item.value else { return nil }
-            names.insert(decoded(string.utf8))
+            names.insert(Array(decoded(string.utf8).utf8))
         }
         return names
     }
@@ -57,14 +58,14 @@ struct SearchVariation: Sendable, Hashable {
             return (name: name, value: value)
         }
         switch parameters {
-        case .ignored(let names): pairs.removeAll { names.contains($0.name) }
-        case .kept(let names): pairs.removeAll { !names.contains($0.name) }
+        case .ignored(let names): pairs.removeAll { names.contains(Array($0.name.utf8)) }
+        case .kept(let names): pairs.removeAll { !names.contains(Array($0.name.utf8)) }
         }
         if ignoresOrder {
             // Parameters with the same name keep their order. Names are sorted by code units, as the draft says; any
             // fixed order would do.
             let sorted = pairs.enumerated().sorted { left, right in
-                if left.element.name == right.element.name { return left.offset < right.offset }
+                if left.element.name.hasSameBytes(as: right.element.name) { return left.offset < right.offset }
                 return left.element.name.utf16.lexicographicallyPrecedes(right.element.name.utf16)
             }
             pairs = sorted.map(\.element)

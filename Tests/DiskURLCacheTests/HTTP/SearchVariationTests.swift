@@ -81,6 +81,21 @@ import Testing
         #expect(Self.areEquivalent("é=1", nil, by: value) == false)
     }
 
+    /// Names are compared by their code points: the two spellings of é are two names.
+    @Test func equivalentSpellingsOfUnicodeAreDifferentNames() {
+        let (composed, decomposed) = ("%C3%A9", "e%CC%81")
+        #expect(Self.areEquivalent("\(composed)=1", nil, by: "params=(\"\(composed)\")") == true)
+        #expect(Self.areEquivalent("\(decomposed)=1", nil, by: "params=(\"\(composed)\")") == false)
+        #expect(Self.areEquivalent("\(decomposed)=1", nil, by: "except=(\"\(composed)\")") == true)
+        #expect(
+            Self.areEquivalent(
+                "\(composed)=1&\(decomposed)=2", "\(decomposed)=2&\(composed)=1", by: "key-order") == true)
+        #expect(
+            Self.variation("params=(\"\(composed)\")") != Self.variation("params=(\"\(decomposed)\")"))
+        #expect(
+            Self.variation("params=(\"\(composed)\" \"\(decomposed)\")") != Self.variation("params=(\"\(composed)\")"))
+    }
+
     /// Two different queries never become equal by the way in which their parts are joined.
     @Test(arguments: [("a=1%3D2", "a=1", "2"), ("a%261:b=c", "a", "1:b=c"), ("a=%26b%3D", "a", "b=")])
     func partsCannotImitateEachOther(query: String, first: String, second: String) {
