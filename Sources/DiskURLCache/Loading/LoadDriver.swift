@@ -134,7 +134,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             let action = actions[index]
             if place != .files, let queue = queue(for: action, at: place) {
                 // Until the last action is done, no event comes but a cancellation: the answer has ended.
-                if place == .client { client?.perform(calls) } else { client?.send(calls) }
+                deliver(calls, at: place)
                 return queue.async { self.perform(actions[index...], at: .files) }
             }
             switch action {
@@ -169,11 +169,9 @@ final class LoadDriver: FetchReceiver, Sendable {
                 calls.append(.finish(end()))
             case .deliverBody(let body): calls.append(Self.delivery(body))
             case .deliverGathered:
-                let body = state.withLock { $0.body }
-                if let data = body?.gathered {
-                    calls.append(.load(data))
-                } else if body != nil {
-                    calls.append(.fail(URLError(.resourceUnavailable), nil))
+                guard let data = state.withLock({ $0.body })?.gathered else {
+                    // Not the rest of the list, which ends the load well.
+                    return deliver(calls + [failUnreadable()], at: place)
                 }
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
@@ -193,9 +191,24 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     /// Does work that is too long for the client's queue, or sends a request by a session, which cannot be done there.
     private func leaveClientQueue(
+        deliver(calls, at: place)
+    }
+
+    private func deliver(_ calls: [LoadCall], at place: Place) {
         _ place: Place, unless mayStay: Bool = false, _ work: @escaping @Sendable () -> Void
     ) {
         guard place == .client, !mayStay else { return work() }
+    /// The end of a load whose body cannot be read from its file.
+    private func failUnreadable() -> LoadCall {
+        let error = URLError(.resourceUnavailable)
+        state.withLock { state in
+            let storage = state.machine.report.storage
+            state.machine.report.note(.failed(code: "unreadable"), storage: storage)
+            state.machine.report.bytes = 0
+        }
+        return .fail(error, end(error))
+    }
+
         CacheCore.lookupQueue.async(execute: work)
     }
 

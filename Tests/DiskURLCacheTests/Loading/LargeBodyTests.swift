@@ -538,6 +538,27 @@ import Testing
         #expect(data == Self.body.prefix(data.count) && data.count < Self.length)
     }
 
+    /// A client that takes the body whole gets it from its file, which cannot be read then.
+    @Test func aWholeBodyThatCannotBeReadIsAnError() async throws {
+        let cache = cache()
+        let reader = LoadReader(Responses.request(url), from: cache, over: network)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, fields)
+        send(exchange, 0..<2 << 20)
+        await eventually("a file with bytes") { hasIncomingBytes }
+        files.rule = { $0.name.hasPrefix("incoming") && $0.operation == .read ? .error(EIO) : nil }
+        send(exchange, 2 << 20..<Self.length)
+        exchange.end()
+        let error = await #expect(throws: URLError.self) { try await reader.answer() }
+        #expect(error?.code == .resourceUnavailable)
+        files.rule = { _ in nil }
+        let report = reader.report
+        #expect(report.outcome == .failed && report.bytes == 0 && report.isStored == false)
+        #expect((report.error as? URLError)?.code == .resourceUnavailable)
+        #expect(cache.statistics.misses == 0)
+        await expectNothing(in: cache)
+    }
+
     @Test func theSumOfPiecesIsThatOfTheWhole() {
         for length in [0, 1, 63, 64, 65, 1_000, 4_096] {
             let data = testBody(length, length: length)
