@@ -122,6 +122,11 @@ extension LoadMachine {
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
             return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
+        if case .combine(_, let whole, let parts, _) = answer.decision, arrivedBytes > parts.rest {
+            // More than the rest: it cannot be joined, and may never end. The next request is sent after the head of
+            // this answer, which is the latest time that is known here.
+            return [.cancelFetch] + fetchWhole(now: whole.responseTime)
+        }
         if answer.isDelivered { report.bytes += data.count }
         return [.keep(data)]
     }
