@@ -246,7 +246,11 @@ extension LoadMachine {
             assertionFailure("None of these needs a stored body.")
             return fail(loadError(.unknown))
         }
-        let head = presentation.head(of: updated, age: nil)
+        var head = presentation.head(of: updated, age: nil)
+        // The client's, who gets them with each other answer; they are not stored.
+        answer.head.fields.forEachField { name, value in
+            if name.equalsIgnoringASCIICase("Set-Cookie") { head.fields.append(name, value) }
+        }
         used = variant
         report.note(
             .revalidated(variant.layer), status: head.status, age: answer.head.age,

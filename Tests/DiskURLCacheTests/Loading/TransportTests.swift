@@ -117,6 +117,33 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
+    /// An answer that confirms or completes what is stored may set cookies: they are delivered once, and not stored.
+    @Test(arguments: [304, 206]) func cookiesOfAnAnswerThatIsNotDeliveredItself(status: Int) async throws {
+        let transport = ClosureTransport { request, exchange in
+            var fields = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
+            let isFirst = exchange.transport.requests.count == 1
+            fields += isFirst ? [("Set-Cookie", "old=1")] : [("Set-Cookie", "a=1"), ("set-cookie", "b=2")]
+            let range = isFirst ? "0-3" : "4-7"
+            if status == 206 { fields.append(("Content-Range", "bytes \(range)/8")) }
+            let isWhole = isFirst && status == 304
+            exchange.receiver.receive(DiskURLCache.Head(status: isWhole ? 200 : status, fields: fields))
+            if isFirst || status == 206 { await exchange.piece("body") }
+        }
+        var first = request
+        if status == 206 { first.setValue("bytes=0-3", forHTTPHeaderField: "Range") }
+        _ = try await cache.load(first, through: transport).pieces()
+        if status == 304 { clock.advance(by: 100) }
+        for cookies in [["a=1", "b=2"], []] {
+            let stream = try await cache.load(request, through: transport)
+            #expect(try await stream.pieces().joined() == (status == 206 ? "bodybody" : "body"))
+            #expect(stream.head.status == 200)
+            #expect(stream.head.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value) == cookies)
+        }
+        #expect(transport.requests.count == 2)
+        let stored = cache.store.lookup(try #require(cache.key(for: request))).variants()
+        #expect(!stored.isEmpty && stored.allSatisfy { $0.response.fields["Set-Cookie"] == nil })
+    }
+
     @Test(arguments: [-1, 0, 99, 1_000]) func aStatusThatIsNoneIsAnError(status: Int) async throws {
         let transport = ClosureTransport { _, exchange in
             exchange.receiver.receive(DiskURLCache.Head(status: status, fields: [("Cache-Control", "max-age=60")]))
