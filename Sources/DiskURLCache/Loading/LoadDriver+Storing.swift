@@ -45,7 +45,7 @@ extension LoadDriver {
     private func wrongDigest(_ storing: LoadMachine.Storing, _ body: ArrivingBody?, of hop: ResolvedRequest) -> String?
     {
         if let field = body?.wrongDigest { return field }
-        guard storing.isJoined, let joined = storing.edited.data,
+        guard let joined = storing.joined,
             var digests = statedDigests(storing.response.fields, status: storing.response.status, of: hop)
         else { return nil }
         digests.update(joined)
@@ -110,7 +110,7 @@ extension LoadDriver {
     private func content(
         of storing: LoadMachine.Storing, _ arrived: ArrivingBody?
     ) -> Result<ArrivingBody.Whole, DiskURLCache.Reason>? {
-        if let data = storing.edited.data { return .success(ArrivingBody.Whole(body: .memory(data))) }
+        if let data = storing.edited.data ?? storing.joined { return .success(ArrivingBody.Whole(body: .memory(data))) }
         return arrived?.content
     }
 
@@ -148,7 +148,8 @@ extension LoadDriver {
     }
 
     /// Asks the delegate, then `Configuration.willCacheResponse`. Both may change the response to store, or refuse it.
-    func confirmStorage(_ response: StoredResponse, byDelegate: Bool) {
+    /// - Parameter joined: see `LoadMachine.Action`.
+    func confirmStorage(_ response: StoredResponse, _ joined: Data?, byDelegate: Bool) {
         let (hop, body) = state.withLock { ($0.hop, $0.body) }
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
             CacheCore.lookupQueue.async { [self] in
@@ -160,7 +161,8 @@ extension LoadDriver {
         // The question may wait long for a slow client, and what is not in the file would be in memory meanwhile.
         body?.writeRest()
         if let refusal = body?.refusal { return refuse(refusal) }
-        let cached = Self.proposed(response, for: hop.request, read: body?.reading)
+        let read = joined.map { joined in { @Sendable in joined } } ?? body?.reading
+        let cached = Self.proposed(response, for: hop.request, read: read)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
             let edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }

@@ -173,9 +173,14 @@ final class LoadDriver: FetchReceiver, Sendable {
                     // Not the rest of the list, which ends the load well.
                     return deliver(calls + [failUnreadable()], at: place)
                 }
+                calls.append(.load(data))
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
-            case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
+            case .confirmStorage(let response, let joined, let byDelegate):
+                // The client is asked behind what it gets before that.
+                deliver(calls, at: place)
+                calls = []
+                confirmStorage(response, joined, byDelegate: byDelegate)
             case .store(let storing): store(storing)
             case .change(let change): apply(change)
             case .forget(let keys):
@@ -186,18 +191,13 @@ final class LoadDriver: FetchReceiver, Sendable {
                 if let refresh = refresh(revalidation) { leaveClientQueue(place, refresh) }
             }
         }
-        if place == .client { client?.perform(calls) } else { client?.send(calls) }
-    }
-
-    /// Does work that is too long for the client's queue, or sends a request by a session, which cannot be done there.
-    private func leaveClientQueue(
         deliver(calls, at: place)
     }
 
     private func deliver(_ calls: [LoadCall], at place: Place) {
-        _ place: Place, unless mayStay: Bool = false, _ work: @escaping @Sendable () -> Void
-    ) {
-        guard place == .client, !mayStay else { return work() }
+        if place == .client { client?.perform(calls) } else { client?.send(calls) }
+    }
+
     /// The end of a load whose body cannot be read from its file.
     private func failUnreadable() -> LoadCall {
         let error = URLError(.resourceUnavailable)
@@ -209,6 +209,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         return .fail(error, end(error))
     }
 
+    /// Does work that is too long for the client's queue, or sends a request by a session, which cannot be done there.
+    private func leaveClientQueue(
+        _ place: Place, unless mayStay: Bool = false, _ work: @escaping @Sendable () -> Void
+    ) {
+        guard place == .client, !mayStay else { return work() }
         CacheCore.lookupQueue.async(execute: work)
     }
 

@@ -168,17 +168,28 @@ extension LoadMachine {
     /// Stores the answer.
     /// - Parameter edited: nil if the delegate or the app refused it.
     mutating func store(_ answer: Answer, edited: EditedResponse?) -> [Action] {
-        guard let edited, case .deliver(.store(var response, let replaced, _), _)? = answer.decision else {
-            return proceed(answer)
-        }
-        if let fields = edited.fields { response.fields = fields }
-        if let status = edited.status { response.status = status }
-        guard PartialContent.isConsistent(response, length: edited.data?.count ?? arrivedBytes) else {
+        guard let edited, var storing = storing(of: answer) else { return proceed(answer) }
+        storing.edited = edited
+        if let fields = edited.fields { storing.response.fields = fields }
+        if let status = edited.status { storing.response.status = status }
+        let length = (edited.data ?? storing.joined)?.count ?? arrivedBytes
+        guard PartialContent.isConsistent(storing.response, length: length) else {
             report.storage = .refused(.partialContent)
             return proceed(answer)
         }
-        let storing = Storing(response: response, replacing: replaced, basis: refreshed, edited: edited)
         return [.store(storing)] + proceed(answer)
+    }
+
+    /// What is to be stored of an answer, as the origin sent it; nil if nothing is.
+    private func storing(of answer: Answer) -> Storing? {
+        switch answer.decision {
+        case .deliver(.store(let response, let replaced, _), _)?:
+            return Storing(response: response, replacing: replaced, basis: refreshed)
+        case .combine(let first, _, _, .store(let response, let replaced, _))?:
+            guard case .memory(let joined)? = answer.stored else { return nil }
+            return Storing(response: response, replacing: replaced, basis: first, joined: joined)
+        case .deliver, .combine, .freshen, .useStaleOnError, .repeatRequest, nil: return nil
+        }
     }
 
     /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored
@@ -233,15 +244,6 @@ extension LoadMachine {
             presentation = .whole
             whole = .memory(joined)
             storage = verdict.refusal.map { .refused($0) }
-            if case .store(let response, let replaced, _) = verdict {
-                actions = [
-                    .store(
-                        Storing(
-                            response: response, replacing: replaced, basis: variant,
-                            edited: EditedResponse(data: joined), isJoined: true)
-                    )
-                ]
-            }
         case .deliver, .useStaleOnError, .repeatRequest, nil:
             assertionFailure("None of these needs a stored body.")
             return fail(loadError(.unknown))
@@ -260,11 +262,19 @@ extension LoadMachine {
         if presentation.keepsStatus, let next = redirect(status: updated.status, fields: updated.fields) {
             return actions + redirected(Answer(head, redirect: next, stored: part), next: next)
         }
-        state = .ended
         report.bytes += part.count
         actions.append(.deliverStoredHead(head))
         if part.count > 0 { actions.append(.deliverBody(part)) }
-        return actions + [.finish]
+        guard case .combine = answer.decision else {
+            state = .ended
+            return actions + [.finish]
+        }
+        let delivered = Answer(head, decision: answer.decision, isDelivered: true, redirect: nil, stored: whole)
+        if confirmsStorage, let storing = storing(of: delivered) {
+            state = .confirmingStorage(delivered)
+            return actions + [.confirmStorage(storing.response, joined: storing.joined, byDelegate: true)]
+        }
+        return actions + store(delivered, edited: EditedResponse())
     }
 }
 

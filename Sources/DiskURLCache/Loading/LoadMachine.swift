@@ -67,8 +67,10 @@ struct LoadMachine {
         case deliverGathered
         case finish
         case fail(Swift.Error)
-        /// - Parameter byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
-        indirect case confirmStorage(StoredResponse, byDelegate: Bool)
+        /// - Parameters:
+        ///   - joined: the body, if it was joined of two parts; nil for the one that has arrived.
+        ///   - byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
+        indirect case confirmStorage(StoredResponse, joined: Data? = nil, byDelegate: Bool)
         indirect case store(Storing)
         /// Changes the stored response, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
@@ -134,8 +136,8 @@ struct LoadMachine {
         /// driver stores the new one only if that one is still stored as it was found.
         var basis: StoredVariant?
         var edited = EditedResponse()
-        /// Of the stored first part and the rest that arrived.
-        var isJoined = false
+        /// The body of the stored first part and the rest that arrived; nil for a body that arrived whole.
+        var joined: Data?
         /// Why the response is only held; nil if it is stored.
         var heldBecause: DiskURLCache.Reason?
     }

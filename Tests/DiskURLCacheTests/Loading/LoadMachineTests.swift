@@ -279,6 +279,37 @@ import Testing
         }
     }
 
+    /// The delegate and the app are asked about a whole as about any other response, once the client has it.
+    @Test(arguments: ["asItIs", "other", nil], [true, false])
+    func aJoinedWholeIsConfirmed(_ edited: String?, streams: Bool) {
+        var load = MachineDriver.after([.part]) {
+            $0.confirmsStorage = true
+            $0.streams = streams
+        }
+        _ = load.head(206, ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10"])
+        _ = load.data("rest")
+        _ = load.end()
+        #expect(
+            load.body("stored") == [
+                "report revalidated", "storedHead 200", "data storedrest", "confirmStorage storedrest by delegate",
+            ])
+        switch edited {
+        case "asItIs": #expect(load.confirmAsItIs() == ["store storedrest /a over 0", "finish"])
+        case let edited?: #expect(load.confirm(edited) == ["store \(edited) /a over 0", "finish"])
+        case nil: #expect(load.confirm(nil) == ["finish"])
+        }
+        #expect(load.hasEnded)
+    }
+
+    /// What may not be stored is nobody's question.
+    @Test func aJoinedWholeThatIsNotStoredIsNotAskedAbout() {
+        var load = MachineDriver.after([.part]) { $0.confirmsStorage = true }
+        _ = load.head(206, ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10", "Cache-Control": "no-store"])
+        _ = load.data("rest")
+        _ = load.end()
+        #expect(load.body("stored") == ["report revalidated", "storedHead 200", "data storedrest", "finish"])
+    }
+
     /// A closure or a delegate may have changed what is stored.
     @Test func editedPartMustFitItsRangeToo() {
         var load = MachineDriver.after([], fields: ["Range": "bytes=6-"]) { $0.confirmsStorage = true }

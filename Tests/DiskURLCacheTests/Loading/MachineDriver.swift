@@ -159,6 +159,7 @@ struct MachineDriver {
     mutating func confirm(_ text: String?) -> MachineActions {
         send(.storageConfirmed(text.map { EditedResponse(data: Data($0.utf8)) }))
     }
+    mutating func confirmAsItIs() -> MachineActions { send(.storageConfirmed(EditedResponse())) }
     mutating func redirect(to path: String?) -> MachineActions {
         send(
             .redirectDecided(path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) })
@@ -250,10 +251,10 @@ struct MachineDriver {
         case .beginBody, .keep: return ""
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
-        case .confirmStorage(_, let byDelegate):
-            return "confirmStorage \(text(gathered))" + (byDelegate ? " by delegate" : "")
+        case .confirmStorage(_, let joined, let byDelegate):
+            return "confirmStorage \(text(joined ?? gathered))" + (byDelegate ? " by delegate" : "")
         case .store(let storing):
-            let data = storing.edited.data ?? gathered
+            let data = storing.edited.data ?? storing.joined ?? gathered
             return "store \(text(data)) \(path)" + (storing.basis.map { " over \(index(of: $0))" } ?? "")
         case .change(.update(let variant, _)): return "change update \(index(of: variant)) \(path)"
         case .change(.addVariant(let variant, _)): return "change add \(index(of: variant)) \(path)"

@@ -97,6 +97,9 @@ final class PieceClient: LoadClient {
         return record
     }
 
+    /// What it has heard by now.
+    var record: Record { state.withLock { $0.record } }
+
     /// Starts a load.
     func starting(_ start: () -> Void) {
         state.withLock { $0.isStarting = true }
