@@ -28,7 +28,7 @@ extension LoadDriver {
         }
         let (body, isLate) = state.withLock { state -> (ArrivingBody?, Bool) in
             defer { state.body = nil }
-            guard !state.machine.hasEnded else { return (state.body, true) }
+            guard !state.machine.isOffNetwork else { return (state.body, true) }
             state.fetch = token
             state.answerQueue = nil
             state.ticket = ticket
@@ -162,9 +162,9 @@ extension LoadDriver {
             case .looksAgain: state.lookedAgainFor = key
             case .waits: break
             }
-            return state.machine.hasEnded
+            return state.machine.isOffNetwork
         }
-        // The load was cancelled before it was in the table, so its end did not take it out.
+        // The load was cancelled, or gave up the network, before it was in the table: that did not take it out.
         if isLate {
             finishLeading(wasCancelled: true)
             stopWaiting()

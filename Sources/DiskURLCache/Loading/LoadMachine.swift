@@ -240,6 +240,8 @@ struct LoadMachine {
     /// A redirect does not change it.
     var policy: ReusePolicy { report.request.policy }
     var hasEnded: Bool { if case .ended = state { true } else { false } }
+    /// No request is sent any more: the load has ended, or the time for a head is over.
+    var isOffNetwork: Bool { hasEnded || timeout != nil }
     var isFetching: Bool { if case .fetching = state { true } else { false } }
     /// A request was sent, and its final head has not arrived.
     var awaitsHead: Bool { if case .fetching(let fetch) = state { fetch.answer == nil } else { false } }

@@ -132,6 +132,148 @@ import Testing
         }
     }
 
+    /// The time for a head may be over just before the request is sent: then it is not sent, though the stored response
+    /// that answers instead is still being read.
+    @Test(arguments: ["before the load has its role", "after it"])
+    func aRequestThatIsTooLateIsNotSent(moment: String) async throws {
+        /// Gives up the network of its load at the moment at which it is asked for something, on another thread.
+        final class Hooks: LoadTransport, LoadClient {
+            let network: MemoryTransport
+            let isEarly: Bool
+            let isReading: DispatchSemaphore
+            let driver = Mutex<LoadDriver?>(nil)
+            let length = Mutex<Int?>(nil)
+
+            init(_ network: MemoryTransport, isEarly: Bool, isReading: DispatchSemaphore) {
+                self.network = network
+                self.isEarly = isEarly
+                self.isReading = isReading
+            }
+
+            private func giveUp() {
+                guard let driver = driver.withLock({ $0 }) else { return }
+                Thread.detachNewThread { _ = driver.giveUpNetwork() }
+                isReading.isSignalled("the reading of the stored response")
+            }
+
+            var owner: ObjectIdentifier? {
+                if isEarly { giveUp() }
+                return nil
+            }
+            var priority: Float {
+                if !isEarly { giveUp() }
+                return 0.5
+            }
+            func send(
+                _ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver
+            ) {
+                network.send(request, inPieces: inPieces, token: token, receiver: receiver)
+            }
+            func send(_ calls: [LoadCall]) { perform(calls) }
+            func perform(_ calls: [LoadCall]) {
+                for case .load(let data) in calls { length.withLock { $0 = data.count } }
+            }
+            func close() {}
+        }
+        let files = FaultyFileSystem()
+        let scratch = try ScratchDirectory("too-late")
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 64 << 20) { $0.fileSystem = files }
+        let url = try #require(request.url)
+        cache.storeCachedResponse(
+            CachedURLResponse(
+                response: Responses.http(url, fields: ["Cache-Control": "max-age=1, stale-if-error=600"]),
+                data: Data(count: 2 << 20)),
+            for: request)
+        cache.flush()
+        cache.store.memory.removeAll()
+        clock.advance(by: 100)
+        let network = exchanges.network()
+        let (isReading, mayRead) = (DispatchSemaphore(value: 0), Gate())
+        let hooks = Hooks(network, isEarly: moment.hasPrefix("before"), isReading: isReading)
+        let driver = LoadDriver(cache: cache, request: request, transport: hooks, client: hooks)
+        hooks.driver.withLock { $0 = driver }
+        let stored = StoredResponses.find(for: driver.state.withLock { $0.hop }, in: cache.core).read()
+        // The lookup has read the head only.
+        #expect(stored.variants.count == 1 && stored.variants[0].entry == nil)
+        files.rule = { call in
+            guard call.isRecord, call.operation == .read, driver.state.withLock({ $0.machine.timeout }) != nil else {
+                return nil
+            }
+            isReading.signal()
+            mayRead.wait()
+            return nil
+        }
+        let now = clock.now
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                // Comes back when the request is sent, or is not.
+                driver.handle(.found(stored, now: now), at: .files)
+                continuation.resume()
+            }
+        }
+        hooks.driver.withLock { $0 = nil }
+        mayRead.open()
+        await eventually("the stored answer") { hooks.length.withLock { $0 } == 2 << 20 }
+        try #require(network.requests.isEmpty)
+        // Nobody waits for it either.
+        let next = LoadReader(request, from: cache, over: network)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=60"])
+        exchange.piece("new")
+        exchange.end()
+        #expect(try await next.answer().data == Data("new".utf8))
+    }
+
+    /// The delegate, and then the app, are asked about a whole that was joined of two parts, behind the whole.
+    @Test(arguments: ["as it is", "edited", "refused"]) func aJoinedWholeIsConfirmed(what: String) async throws {
+        let asked = Mutex<[String]>([])
+        let scratch = try ScratchDirectory("joined")
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 64 << 20, disk: 64 << 20) { configuration in
+            configuration.willCacheResponse = { response, _ in
+                asked.withLock { $0.append(String(decoding: response.data, as: UTF8.self)) }
+                return response
+            }
+        }
+        let network = MemoryTransport { request, exchange in
+            let range = request.value(forHTTPHeaderField: "Range") == "bytes=0-3" ? "0-3" : "4-7"
+            exchange.head(
+                206, ["Cache-Control": "max-age=60", "ETag": "\"1\"", "Content-Range": "bytes \(range)/8"])
+            exchange.piece(range == "0-3" ? "0123" : "4567")
+            exchange.end()
+        }
+        var part = request
+        part.setValue("bytes=0-3", forHTTPHeaderField: "Range")
+        _ = try await LoadReader(part, from: cache, over: network).answer()
+        let heard = Mutex<(client: PieceClient?, before: String?)>((nil, nil))
+        let client = PieceClient(confirms: { response in
+            heard.withLock { $0.before = $0.client?.record.text }
+            #expect(response.data == Data("01234567".utf8))
+            switch what {
+            case "edited": return CachedURLResponse(response: response.response, data: Data("edited".utf8))
+            case "refused": return nil
+            default: return response
+            }
+        })
+        heard.withLock { $0.client = client }
+        let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
+        driver.start()
+        let record = await client.heard { $0.hasEnded }
+        heard.withLock { $0.client = nil }
+        #expect(record.text == "01234567" && record.heads.map(\.statusCode) == [200])
+        #expect(heard.withLock { $0.before } == "01234567")
+        #expect(network.requests.count == 2)
+        let stored = cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) }
+        switch what {
+        case "as it is":
+            #expect(stored == "01234567" && asked.withLock { $0 } == ["0123", "01234567"])
+            #expect(record.report?.isStored == true)
+        case "edited": #expect(stored == "edited" && asked.withLock { $0 } == ["0123", "edited"])
+        default:
+            #expect(stored == nil && asked.withLock { $0 } == ["0123"])
+            #expect(record.report?.notStoredReason == .refusedByDelegate)
+        }
+    }
+
     /// It is refused in any other answer, too.
     @Test func aMalformedFieldOfTheRestIsNotStored() async throws {
         struct Parts: DiskURLCache.Transport {
