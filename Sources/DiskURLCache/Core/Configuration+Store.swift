@@ -40,7 +40,7 @@ extension DiskURLCache.Configuration {
         }
         return TieredStore(
             memory: MemoryCache(costLimit: memoryCapacity), maximumEntryFraction: share, disk: disk,
-            maintenance: maintenance, fallbacks: fallbacks, hub: hub)
+            maintenance: maintenance, fallbacks: fallbacks, hub: hub, clock: clock)
     }
 
     /// Whether a folder is in the container of this app alone. There a process may be suspended with a lock on a file;

@@ -12,6 +12,8 @@ package enum DiskEvent: Sendable, Hashable {
     case becameOwner
     /// A clearing or an eviction could not delete files. That is tried again later.
     case cannotDelete(errno: Int32)
+    /// A removal could not list the folder, so that it removed everything.
+    case cannotList(errno: Int32)
     /// The directory became unusable.
     case unavailable(DiskURLCache.Error)
 }

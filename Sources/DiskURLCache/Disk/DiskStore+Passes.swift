@@ -42,7 +42,8 @@ extension DiskStore {
             save(now: mustSave)
         }
         let isSwept = sweep(limit: isFlush ? .max : 256)
-        if !isSwept || (catalog.state.isOwner && !catalog.state.isCurrent) { maintenance.schedule(after: 0.001) }
+        if !isSwept { maintenance.schedule(after: 0.001) }
+        if catalog.state.isOwner, !catalog.state.isCurrent { maintenance.schedule(after: 1) }
         if catalog.state.isCurrent, catalog.read({ $0.isChanged }) {
             maintenance.schedule(after: configuration.savingInterval)
         }
@@ -123,9 +124,9 @@ extension DiskStore {
                 saved = rows
                 savedAt = time
             case .missing: break
-            case .rejected: isRejected = true
-            // The file is there, but cannot be read now. It is not replaced: a later pass reads it.
-            case .unreadable: return
+            // No descriptor is free, or the device is locked. The file is not replaced: a later pass reads it.
+            case .notPermitted where passTime != nil, .unreadable: return
+            case .rejected, .notPermitted: isRejected = true
             }
         }
         catalog.beginListing()
@@ -139,7 +140,8 @@ extension DiskStore {
         withIO { io in
             // This cache has left the directory, or lost its lock, meanwhile.
             guard case .owner(let current, folder: nil, _) = catalog.state, current === lock else { return }
-            guard catalog.becomeCurrent(index, lock, folder) else { return }
+            // Something changed meanwhile: it is listed again at once.
+            guard catalog.becomeCurrent(index, lock, folder) else { return maintenance.schedule(after: 0.001) }
             // Reading each head finds records that a crash left unfinished. If there are many records, that would take
             // too long, so names and sizes are trusted.
             if partial.count <= 512 {
@@ -298,7 +300,7 @@ extension DiskStore {
     }
 
     /// Deletes up to `limit` files that clearings have left, and the files of arriving bodies whose process died. False
-    /// if clearings have left more files.
+    /// if more such files can be deleted.
     private func sweep(limit: Int) -> Bool {
         // On systems where arriving bodies are not locked, only the age of a file shows that its process has died.
         let hourAgo = passTime == nil ? nil : clock.now().addingTimeInterval(-3_600)
@@ -324,9 +326,7 @@ extension DiskStore {
     // MARK: Ending
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
-    package func close() {
-        close(withPass: true)
-    }
+    package func close() { close(withPass: true) }
 
     func close(withPass: Bool) {
         guard isOpeningProcess, !configuration.isReadOnly else { return }

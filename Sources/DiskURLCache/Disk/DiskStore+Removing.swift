@@ -46,11 +46,15 @@ extension DiskStore {
     /// only the entries that it removes. Otherwise other caches are told that everything may have been removed.
     package func remove(matching criteria: EntryCriteria) {
         if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
-            return announcing(.removedResource(resource)) { withIO { records.remove(resource: resource, &$0.events) } }
+            return removing(.removedResource(resource)) { () throws(Errno) in
+                try withIO { io in
+                    Result { () throws(Errno) in try records.remove(resource: resource, &io.events) }
+                }.get()
+            }
         }
-        announcing(.removedAll) {
+        removing(.removedAll) { () throws(Errno) in
             // Heads are read without a lock.
-            for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+            for row in try allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
                 withIO { io in
                     let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
                     if isSame || records.matches(criteria, row) { records.removeForGood(row.name, &io.events) }
@@ -63,24 +67,44 @@ extension DiskStore {
     /// everything may have been removed, so that they forget what they have in memory. A record that gets no tail, for
     /// example on a full disk, is removed.
     package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
-        announcing(.removedAll) {
-            for row in allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+        removing(.removedAll) { () throws(Errno) in
+            for row in try allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
                 withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
             }
         }
     }
 
     /// The names of all records, the least recently used first.
-    func recordNames() -> [RecordName] { allRows().map(\.name) }
+    func recordNames() -> [RecordName] { ((try? allRows()) ?? []).map(\.name) }
 
     /// Of every record that is known, or that is in the folder.
-    private func allRows() -> [IndexRow] {
+    private func allRows() throws(Errno) -> [IndexRow] {
         if refresh() {
             for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
             return catalog.read { $0.leastRecentFirst }
         }
-        let listing = try? FolderListing(files, paths, owner: configuration.owner)
-        return listing?.records.map { IndexRow($0.name, $0.status) } ?? []
+        do throws(Errno) {
+            return try FolderListing(files, paths, owner: configuration.owner).records.map { IndexRow($0.name, $0.status) }
+        } catch {
+            if error.isMissing { return [] }
+            throw error
+        }
+    }
+
+    /// A removal that has to find its records. If the folder cannot be listed, everything is removed, so that nothing
+    /// comes back that was to be removed. That needs no descriptor, and is tried again until it is done.
+    private func removing(_ change: DirectoryChange, _ remove: () throws(Errno) -> Void) {
+        announcing(change) {
+            do throws(Errno) {
+                try remove()
+            } catch {
+                withIO { io in
+                    io.events.append(.cannotList(errno: error.code))
+                    catalog.forget()
+                    _ = clear(&io)
+                }
+            }
+        }
     }
 
     /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged. False

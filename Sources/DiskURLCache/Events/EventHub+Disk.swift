@@ -8,7 +8,7 @@ extension EventHub {
         case .notUpdated(_, let reason):
             emit(.notStored(url: nil, reason: reason))
         case .removedCorruptRecord, .rejectedIndex: emit(.problem(DiskURLCache.Error(.damaged)))
-        case .cannotDelete(let errno): emit(.problem(DiskURLCache.Error(.io, errno: errno)))
+        case .cannotDelete(let errno), .cannotList(let errno): emit(.problem(DiskURLCache.Error(.io, errno: errno)))
         case .unavailable(let error): emit(.problem(error))
         }
     }

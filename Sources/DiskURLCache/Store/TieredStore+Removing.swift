@@ -42,7 +42,7 @@ extension TieredStore {
     }
 
     /// The time of the clock that gives responses their times.
-    var now: Date { diskStore?.clock.now() ?? .distantPast }
+    var now: Date { clock.now() }
 
     /// Removes one variant from all layers. The key's stripe is held.
     func erase(_ key: RequestKey, _ varyKey: VaryKey) {

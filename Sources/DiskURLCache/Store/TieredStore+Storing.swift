@@ -123,8 +123,9 @@ extension TieredStore {
         let replaced = replaced(by: metadata.varyKey, of: key, isFirst: isFirst)
         if isAnswer {
             let asked = metadata.http?.requestTime ?? .distantFuture
-            // The load whose answer is stored asked later than this one.
-            let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
+            // The load whose answer is stored asked later than this one. Unless the clock was set back since: a
+            // response from the future keeps nothing out.
+            let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
             if isOlder { return .removedMeanwhile }
         }
         if erasesIfRemoved(metadata, of: key, since: start) { return .removedMeanwhile }

@@ -17,6 +17,7 @@ final class TieredStore: Sendable {
     let sequence = EntrySequence()
     let hub: EventHub
     let maintenance: MaintenanceQueue
+    let clock: WallClock
     /// The size of the largest entry in memory, as a share of its capacity.
     private let maximumEntryFraction: Double
 
@@ -33,8 +34,9 @@ final class TieredStore: Sendable {
     /// - Parameter maintenance: the queue for the passes of the disk, whose work this store sets.
     init(
         memory: MemoryCache<MemoryRecord>, maximumEntryFraction: Double, disk: (any StorageLayer)?,
-        maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
+        maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub, clock: WallClock
     ) {
+        self.clock = clock
         self.memory = memory
         self.maximumEntryFraction = maximumEntryFraction
         self.disk = disk

@@ -208,7 +208,7 @@ extension TieredStore {
     static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
         TieredStore(
             memory: MemoryCache(costLimit: 8 << 20), maximumEntryFraction: 0.5,
-            disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+            disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub(), clock: disk.clock)
     }
 }
 

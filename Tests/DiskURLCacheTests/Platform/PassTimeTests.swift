@@ -11,7 +11,7 @@ import Testing
 
     init() throws { fixture = try DiskFixture() }
 
-    private static let granting: PassTime.Activity = { handler in
+    fileprivate static let granting: PassTime.Activity = { handler in
         Thread.detachNewThread { handler(false) }
     }
 
@@ -316,7 +316,8 @@ import Testing
             guard call.operation == .open, call.name == "index.plist" || call.isRecord else { return nil }
             return .error(code)
         }
-        let store = fixture.open(files: files)
+        // Only systems that suspend processes lock files together with the device.
+        let store = fixture.open(files: files) { $0.passActivity = PassTimeTests.granting }
         store.flush()
         #expect(store.body(key) == nil)
         store.flush()

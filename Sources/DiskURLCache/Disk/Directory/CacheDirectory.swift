@@ -205,11 +205,12 @@ struct CacheDirectory {
 
     // MARK: Cleared folders
 
-    /// Deletes the folders of cleared records, up to `limit` files; true when nothing is left. Files in them that are
-    /// not records do not belong to the cache and are moved back to the folder of records. It needs no lock, since no
-    /// cache uses these folders.
+    /// Deletes the folders of cleared records, up to `limit` files; true when no more can be deleted. What could not be
+    /// deleted is left for the next call. Files in them that are not records do not belong to the cache and are moved
+    /// back to the folder of records. It needs no lock, since no cache uses these folders.
     static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
+        var isDone = true
         for folder in paths.all(.trash, in: files) {
             guard let status = try? files.status(at: folder), status.kind == .directory else { continue }
             var records: [String] = []
@@ -222,22 +223,25 @@ struct CacheDirectory {
                 }
                 return records.count < budget
             }
+            let isCut = records.count >= budget
+            var deleted = 0
             for name in records {
                 // A folder or a link with the name of a record does not belong to the cache either. If its kind cannot
                 // be found out, it is not deleted.
                 guard let status = try? files.status(at: folder + "/" + name) else { continue }
                 if status.kind == .regular {
-                    try? files.unlink(folder + "/" + name)
+                    if (try? files.unlink(folder + "/" + name)) != nil { deleted += 1 }
                 } else {
                     others.append(name)
                 }
             }
-            budget -= records.count
+            if isCut, deleted > 0 { isDone = false }
+            budget -= deleted
             if budget <= 0 { return false }
             for name in others { try? files.rename(folder + "/" + name, to: paths.records + "/" + name) }
             try? files.removeDirectory(folder)
         }
-        return true
+        return isDone
     }
 
     // MARK: Size

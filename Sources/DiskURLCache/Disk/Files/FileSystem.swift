@@ -16,6 +16,9 @@ package struct Errno: Error, Hashable, Sendable {
     /// Whether the system refuses, for example because files are protected while the device is locked.
     var isNotPermitted: Bool { code == EPERM || code == EACCES }
 
+    /// Whether the process, or the system, has no more files or memory at this moment.
+    var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM].contains(code) }
+
     /// Whether the file system has no locks.
     var isWithoutLocks: Bool { code == ENOLCK || code == ENOTSUP || code == ENOSYS }
 }

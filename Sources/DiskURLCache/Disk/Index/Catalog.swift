@@ -81,9 +81,7 @@ final class Catalog: Sendable {
     func distrust() { contents.withLock { $0.distrust() } }
 
     /// A listing begins now, which will know all present records.
-    func beginListing() {
-        contents.withLock { $0.isListingOutdated = false }
-    }
+    func beginListing() { contents.withLock { $0.isListingOutdated = false } }
 
     /// From now on the index knows every record, except those of keys that have to be examined. False if something
     /// happened meanwhile, so that it does not.
@@ -305,6 +303,7 @@ final class Catalog: Sendable {
         switch change {
         case .storing(let key):
             if isOwner { beginSharing(key) }
+            addName(key)
         case .stored(let key):
             if isOwner { requestExamination(of: key) }
             addName(key)

@@ -64,8 +64,10 @@ package struct IndexFile {
         case loaded([IndexRow], savedAt: Int)
         case missing
         case rejected
-        /// The file exists, but cannot be read now.
+        /// The file exists, but the process has too little to read it now.
         case unreadable
+        /// The file may not be read: its mode forbids it, or the device is locked.
+        case notPermitted
     }
 
     package func load() -> Loading {
@@ -82,7 +84,8 @@ package struct IndexFile {
             return .loaded(rows, savedAt: status.modified)
         } catch {
             if error.isMissing { return .missing }
-            return error.isNotPermitted ? .unreadable : .rejected
+            if error.isNotPermitted { return .notPermitted }
+            return error.isOutOfResources ? .unreadable : .rejected
         }
     }
 

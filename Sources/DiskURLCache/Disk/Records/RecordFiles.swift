@@ -91,9 +91,10 @@ struct RecordFiles: Sendable {
     }
 
     /// Removes the records of all keys of a resource. Without an index, the folder is listed once for that.
-    func remove(resource: UInt64, _ events: inout [DiskEvent]) {
+    /// - Throws: if it cannot be listed; then nothing was removed.
+    func remove(resource: UInt64, _ events: inout [DiskEvent]) throws(Errno) {
         guard catalog.state.isCurrent else {
-            for key in names(ofResource: resource) {
+            for key in try names(ofResource: resource) {
                 let names = (0..<RecordName.slots).map { RecordName(key: key, slot: $0) }
                 for name in names where status(of: name) != nil { removeForGood(name, &events) }
             }
@@ -103,7 +104,7 @@ struct RecordFiles: Sendable {
         for row in catalog.read({ $0.rows(ofResource: resource) }) { removeForGood(row.name, &events) }
     }
 
-    private func names(ofResource resource: UInt64) -> Set<KeyName> {
+    private func names(ofResource resource: UInt64) throws(Errno) -> Set<KeyName> {
         if let known = catalog.names(ofResource: resource) { return known }
         catalog.beginNames()
         var all: Set<KeyName> = []
@@ -114,8 +115,8 @@ struct RecordFiles: Sendable {
             }
             catalog.fillNames(Array(all))
         } catch {
-            // This time only the listed names are known.
             catalog.dropNames()
+            if !error.isMissing { throw error }
         }
         return all.filter { $0.resource == resource }
     }
@@ -271,7 +272,8 @@ struct RecordFiles: Sendable {
 
     /// Of several records of one variant the newest one stays.
     private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
-        let latest = EntrySequence.number(at: clock.now() + 60)
+        // The clock of another process may be ahead by so much. A cache that is alone has one clock.
+        let latest = EntrySequence.number(at: clock.now() + (catalog.isAlone ? 0 : 60))
         func rank(_ footer: RecordFooter) -> RecordRank {
             let isWrittenNow = footer.name.slot == slot
             return RecordRank(
