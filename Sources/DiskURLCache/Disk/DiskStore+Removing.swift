@@ -84,7 +84,9 @@ extension DiskStore {
             return catalog.read { $0.leastRecentFirst }
         }
         do throws(Errno) {
-            return try FolderListing(files, paths, owner: configuration.owner).records.map { IndexRow($0.name, $0.status) }
+            return try FolderListing(files, paths, owner: configuration.owner).records.map {
+                IndexRow($0.name, $0.status)
+            }
         } catch {
             if error.isMissing { return [] }
             throw error
@@ -92,17 +94,15 @@ extension DiskStore {
     }
 
     /// A removal that has to find its records. If the folder cannot be listed, everything is removed, so that nothing
-    /// comes back that was to be removed. That needs no descriptor, and is tried again until it is done.
+    /// comes back that was to be removed, and other caches are told so. That needs no descriptor, and is tried again
+    /// until it is done.
     private func removing(_ change: DirectoryChange, _ remove: () throws(Errno) -> Void) {
         announcing(change) {
             do throws(Errno) {
                 try remove()
             } catch {
-                withIO { io in
-                    io.events.append(.cannotList(errno: error.code))
-                    catalog.forget()
-                    _ = clear(&io)
-                }
+                tell([.cannotList(errno: error.code)])
+                removeAll()
             }
         }
     }

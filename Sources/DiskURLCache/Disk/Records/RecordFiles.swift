@@ -272,8 +272,9 @@ struct RecordFiles: Sendable {
 
     /// Of several records of one variant the newest one stays.
     private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
-        // The clock of another process may be ahead by so much. A cache that is alone has one clock.
-        let latest = EntrySequence.number(at: clock.now() + (catalog.isAlone ? 0 : 60))
+        // The clock of another process may be ahead by so much. A cache that is alone has one clock, but numbers what
+        // it stores in one moment.
+        let latest = EntrySequence.number(at: clock.now() + (catalog.isAlone ? 1 : 60))
         func rank(_ footer: RecordFooter) -> RecordRank {
             let isWrittenNow = footer.name.slot == slot
             return RecordRank(
