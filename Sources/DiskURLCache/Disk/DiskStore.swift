@@ -41,7 +41,7 @@ package final class DiskStore: StorageLayer {
 
     /// Guarded by its own lock.
     let catalog: Catalog
-    /// Used only while `io` is held.
+    /// Used while `io` is held, but for the methods that say otherwise.
     let records: RecordFiles
     private let io: Mutex<Section>
 

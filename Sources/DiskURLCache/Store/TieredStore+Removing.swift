@@ -70,24 +70,28 @@ extension TieredStore {
     /// - Returns: false if it was removed or replaced meanwhile.
     func remove(_ number: UInt64, ofResource resource: UInt64, in record: RecordName?) -> Bool {
         stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
-            var isRemoved = false
+            var inMemory: (key: RequestKey, isForDisk: Bool)?
+            memory.update(resource: resource) { key, record in
+                let variant = record?.variants.first { $0.metadata.sequence == number }
+                if let variant { inMemory = (key, variant.metadata.placement == .memoryAndDisk) }
+            }
             if let record {
-                isRemoved = diskStore?.removeRecord(record, sequence: number) == true
-                guard isRemoved else { return false }
+                guard diskStore?.removeRecord(record, sequence: number) == true else { return false }
+            } else if let inMemory {
+                // It may be on disk all the same: the folder could not be listed, or its record could not be read.
+                if inMemory.isForDisk { diskStore?.remove(inMemory.key, sequence: number) }
+            } else {
+                return false
             }
             memory.update(resource: resource) { _, record in
-                record?.removeAll { variant in
-                    guard variant.metadata.sequence == number else { return false }
-                    isRemoved = true
-                    return true
-                }
+                record?.removeAll { $0.metadata.sequence == number }
             }
             weakResponses.update(resource: resource) { _, response in
                 if response?.metadata.sequence == number { response = nil }
             }
             // Without the time: what else the resource has on disk stays.
-            if isRemoved { removals.note(resource: resource) }
-            return isRemoved
+            removals.note(resource: resource)
+            return true
         }
     }
 

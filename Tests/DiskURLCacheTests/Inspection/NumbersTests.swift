@@ -84,6 +84,21 @@ import Testing
         }
     }
 
+    /// Only what is in memory is known then.
+    @Test func whatCouldNotBeListedIsRemovedFromTheDiskToo() async throws {
+        let directory = try SharedDirectory()
+        let owner = directory.open()
+        let files = FaultyFileSystem()
+        let guest = directory.open(files)
+        owner.put("stored")
+        #expect(guest.foundLater() == "stored")
+        files.rule = { $0.operation == .list && $0.name == "records" ? .error(EMFILE) : nil }
+        #expect(await guest.remove { _ in true } == 1)
+        files.rule = { _ in nil }
+        #expect(guest.found() == nil)
+        #expect(owner.foundLater() == nil)
+    }
+
     /// The disk could not write it, so it is in memory alone.
     @Test func whatTheDiskCouldNotWriteIsListedAndRemovedToo() async throws {
         let directory = try SharedDirectory()

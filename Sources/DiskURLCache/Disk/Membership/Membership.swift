@@ -69,7 +69,9 @@ final class Membership: Sendable {
         if let file = state.file {
             do throws(Errno) {
                 guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
-                let changes = size == file.offset ? [] : file.read(to: size) ?? [.removedAll]
+                guard size != file.offset || state.hasUntoldRemovals else { return }
+                // Who has something to tell reads all rows again: what others have announced may have been read before.
+                let changes = (state.hasUntoldRemovals ? file.readAll() : file.read(to: size)) ?? [.removedAll]
                 if !changes.isEmpty { store.heed(changes) }
                 tellUntoldRemovals(changes, &state, store, &events)
             } catch {
@@ -167,11 +169,11 @@ final class Membership: Sendable {
         }
         let mayAllBeRemoved = state.hasUntoldRemovals || isAfterAnother && place.isHeld && !file.isNoticed
         // The row is written first: a guest that writes a record from now on reads it.
-        _ = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
+        let length = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
         join(&state, file, store)
         tellUntoldRemovals(changes, &state, store, &events)
-        if mayAllBeRemoved, !state.hasUntoldRemovals { tell(.noticed, &state, store, &events) }
+        if mayAllBeRemoved, length != nil, !state.hasUntoldRemovals { tell(.noticed, &state, store, &events) }
         store.heed(changes)
     }
 
@@ -186,13 +188,17 @@ final class Membership: Sendable {
         guard state.hasUntoldRemovals else { return }
         store.withIO(&events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
         state.hasUntoldRemovals = false
-        if !tell(.removedAll, &state, store, &events) { state.hasUntoldRemovals = true }
+        if !tell(.removedAll, &state, store, &events) || state.file == nil { state.hasUntoldRemovals = true }
     }
 
     /// For a guest that became the owner: it has to know which records guests were writing before.
     func becameOwner(_ store: DiskStore) -> [DiskEvent] {
         state.withLock { state in
-            guard let file = state.file else { return [] }
+            guard let file = state.file else {
+                // This cache could not open the file. The owner before it may have died with something to tell.
+                if !store.catalog.state.isFirstOwner { state.hasUntoldRemovals = true }
+                return []
+            }
             var events: [DiskEvent] = []
             let wasNoticed = !place.isHeld || file.isNoticed
             let changes = file.readAll() ?? [.removedAll]

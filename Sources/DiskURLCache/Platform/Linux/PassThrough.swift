@@ -147,7 +147,8 @@
             }
             let last = task.currentRequest ?? request
             let answer = invalidation(last, response.statusCode, HeaderFields(response))
-            guard let final = last.url, final != request.url else { return [answer].compactMap { $0 } }
+            let isFirst = last.url == request.url && last.httpMethod == request.httpMethod
+            guard let final = last.url, !isFirst else { return [answer].compactMap { $0 } }
             // Foundation has followed a redirect. Of that answer, to the first request, only where it led is known.
             return [invalidation(request, 303, ["Location": final.absoluteString]), answer].compactMap { $0 }
         }
