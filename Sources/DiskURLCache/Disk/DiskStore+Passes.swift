@@ -293,12 +293,6 @@ extension DiskStore {
         }
     }
 
-    /// Deletes what a clearing left, up to about a thousand files, which takes some milliseconds. The maintenance queue
-    /// deletes the rest. Needs no lock: no cache uses those folders.
-    func sweepAfterClearing() {
-        if isOpeningProcess, !configuration.isReadOnly { _ = CacheDirectory.sweepTrash(files, paths, limit: 1_000) }
-    }
-
     /// Deletes up to `limit` files that clearings have left, and the files of arriving bodies whose process died. False
     /// if more such files can be deleted.
     private func sweep(limit: Int) -> Bool {
@@ -326,7 +320,9 @@ extension DiskStore {
     // MARK: Ending
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
-    package func close() { close(withPass: true) }
+    package func close() {
+        close(withPass: true)
+    }
 
     func close(withPass: Bool) {
         guard isOpeningProcess, !configuration.isReadOnly else { return }

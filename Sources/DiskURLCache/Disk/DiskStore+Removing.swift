@@ -42,6 +42,12 @@ extension DiskStore {
         maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
+    /// Deletes what a clearing left, up to about a thousand files, which takes some milliseconds. The maintenance queue
+    /// deletes the rest. Needs no lock: no cache uses those folders.
+    func sweepAfterClearing() {
+        if isOpeningProcess, !configuration.isReadOnly { _ = CacheDirectory.sweepTrash(files, paths, limit: 1_000) }
+    }
+
     /// Removes every entry that meets all conditions. If the only condition is a resource (RFC 9111 §4.4), it visits
     /// only the entries that it removes. Otherwise other caches are told that everything may have been removed.
     package func remove(matching criteria: EntryCriteria) {

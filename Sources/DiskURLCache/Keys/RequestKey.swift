@@ -34,9 +34,6 @@ package struct RequestKey: Sendable, Hashable {
         hasher.combine(hashValue)
     }
 
-    /// The number of the stripe, of `count`, to which the key belongs. All keys of a resource belong to the same one.
-    func stripe(of count: Int) -> Int { Int(resource % UInt64(count)) }
-
     /// The file name of the key's records. Cheap to compute.
     var name: KeyName { KeyName(text, resource: resource) }
 

@@ -57,7 +57,7 @@ extension TieredStore {
     ///   - ticket: the ticket of the load whose answer removes them; nil if there is none.
     func remove(uri: String, by ticket: StoreTicket? = nil) {
         let resource = KeyName.resource(of: uri)
-        stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
+        stripe(ofResource: resource).withLock { _ in
             removals.note(resource: resource, by: ticket, at: now)
             disk?.remove(matching: EntryCriteria(resource: resource))
             // A different URL may have the same hash.
@@ -69,7 +69,7 @@ extension TieredStore {
     /// - Parameter record: its record; nil if it is in memory only.
     /// - Returns: false if it was removed or replaced meanwhile.
     func remove(_ number: UInt64, ofResource resource: UInt64, in record: RecordName?) -> Bool {
-        stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
+        stripe(ofResource: resource).withLock { _ in
             var inMemory: (key: RequestKey, isForDisk: Bool)?
             memory.update(resource: resource) { key, record in
                 let variant = record?.variants.first { $0.metadata.sequence == number }
@@ -185,7 +185,12 @@ extension TieredStore {
 
     // MARK: Locks
 
-    func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }
+    func stripe(of key: RequestKey) -> Mutex<Void> { stripe(ofResource: key.resource) }
+
+    /// One for all keys of a resource.
+    private func stripe(ofResource resource: UInt64) -> Mutex<Void> {
+        stripes[Int(resource % UInt64(stripes.count))]
+    }
 
     /// Takes the stripes in order, so that two such changes cannot deadlock.
     private func holdingAllStripes(_ body: () -> Void) {

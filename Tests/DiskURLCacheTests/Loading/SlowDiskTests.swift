@@ -43,8 +43,8 @@ import Testing
         await hasBegun.isSet()
         // Keys of one stripe are changed one after another.
         let core = harness.cache.core
-        func stripe(_ path: String) -> Int? {
-            core.key(for: URLRequest(origin.url(path)))?.stripe(of: core.store.stripes.count)
+        func stripe(_ path: String) -> ObjectIdentifier? {
+            core.key(for: URLRequest(origin.url(path))).map { ObjectIdentifier(core.store.stripe(of: $0)) }
         }
         let fast = try #require((0..<100).lazy.map { "/fast-\($0)" }.first { stripe($0) != stripe("/slow") })
         let isDone = Flag()

@@ -34,7 +34,8 @@ final class Membership: Sendable {
         /// The number of removals that are in progress.
         var removals = 0
         /// Whether something was removed since the last look that found no other cache, or was being removed at that
-        /// time. A cache that has come since may have read it before, and was not told.
+        /// time. A cache that has come since may have read it before, and was not told. Also after a removal of which
+        /// the others could not be told.
         var hasUntoldRemovals = false
         var hasCome = false
         /// Why this cache could not come; 0 if the system gave no reason.
