@@ -181,7 +181,7 @@ package final class LoadReader: Sendable {
             load = DirectLoad(acceptsPieces: beginning.machine.streams, redirect: redirect)
             let driver = LoadDriver(beginning, transport: transport, client: load)
             course = .driven(driver)
-            driver.start(with: beginning.step)
+            driver.start(with: beginning.step, at: .files)
         }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The first step of a load that has no task: what memory knows of the stored responses, and the decision by that. If
-/// memory has the answer, the load ends here. Any other goes on with a driver.
+/// The first step of a client's load: what memory knows of the stored responses, and the decision by that. If memory
+/// has the answer, the load ends here. Any other goes on with a driver.
 struct LoadBeginning {
     enum Step {
         /// Memory has the whole answer, and nothing else is to be done.
@@ -17,11 +17,14 @@ struct LoadBeginning {
     let step: Step
 
     /// Looks into memory, and decides.
-    /// - Parameter streams: whether the pieces of a body can be read as they arrive.
-    init(_ request: ResolvedRequest, in cache: CacheCore, streams: Bool) {
+    /// - Parameters:
+    ///   - streams: whether the client takes the pieces of a body as they arrive.
+    ///   - confirmsStorage: whether the client is asked before a response is stored.
+    init(_ request: ResolvedRequest, in cache: CacheCore, streams: Bool, confirmsStorage: Bool = false) {
         let now = cache.now
         self.cache = cache
-        machine = LoadMachine(request, streams: streams, confirmsStorage: cache.editsResponses, at: now)
+        machine = LoadMachine(
+            request, streams: streams, confirmsStorage: confirmsStorage || cache.editsResponses, at: now)
         switch StoredResponses.find(for: request, in: cache) {
         case .memory(let stored):
             let actions = machine.decide(by: stored, now: now)
@@ -38,6 +41,12 @@ struct LoadBeginning {
     var isAnsweredForAllCookies: Bool {
         guard case .answer = step, cache.ignoresCookies(of: machine.hop.request) else { return false }
         return !machine.stored.variants.contains { $0.metadata.varyKey.names("cookie") }
+    }
+
+    /// Whether the answer from memory gets further tags, which are written to disk when the load ends.
+    var addsTags: Bool {
+        guard case .answer(let answer, _) = step else { return false }
+        return cache.lacksTags(answer.variant, of: machine.hop)
     }
 
     /// Ends the load, if memory has its answer.

@@ -69,7 +69,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         self.init(machine, cache, transport, client, refreshKey: refreshKey)
     }
 
-    /// Goes on with a load that has begun: with `start(with:)`.
+    /// Goes on with a load that has begun: with `start(with:at:)`.
     convenience init(_ beginning: LoadBeginning, transport: any LoadTransport, client: any LoadClient) {
         self.init(beginning.machine, beginning.cache, transport, client, refreshKey: nil)
     }
@@ -262,10 +262,10 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     /// Goes on after the first step of the load.
-    func start(with step: LoadBeginning.Step) {
+    func start(with step: LoadBeginning.Step, at place: Place) {
         switch step {
-        case .answer(let answer, _): perform([.answer(answer)], at: .files)
-        case .perform(let actions): perform(actions[...], at: .files)
+        case .answer(let answer, _): perform([.answer(answer)], at: place)
+        case .perform(let actions): perform(actions[...], at: place)
         case .lookUp(let read): lookUp(read)
         }
     }

@@ -32,11 +32,13 @@ final class OwnerLock: Sendable {
     /// Nil if another cache owns the directory, or if it cannot be locked.
     static func acquire(_ files: any FileSystem, _ paths: DiskPaths, directory: FileIdentity) -> OwnerLock? {
         guard registry.withLock({ $0.insert(directory).inserted }) else { return nil }
-        if let file = try? files.openFile(paths.directory + "/.", O_RDONLY | O_DIRECTORY) {
-            let opened = OpenFile(file, files)
-            if let locked = lockedFile(files, paths) { return OwnerLock(files, locked, opened, directory) }
+        guard let file = try? files.openFile(paths.directory + "/.", O_RDONLY | O_DIRECTORY) else {
+            giveUp(directory)
+            return nil
         }
-        giveUp(directory)
+        let opened = OpenFile(file, files)
+        if let locked = lockedFile(files, paths) { return OwnerLock(files, locked, opened, directory) }
+        withExtendedLifetime(opened) { giveUp(directory) }
         return nil
     }
 
@@ -80,8 +82,12 @@ final class OwnerLock: Sendable {
             return opened
         }
         guard let before else { return }
-        files.closeQuietly(before.lock)
-        Self.giveUp(directory)
+        // The directory is closed last. If it was deleted, a new one may get its inode number from then on, and must
+        // not be taken for owned.
+        withExtendedLifetime(before.directory) {
+            files.closeQuietly(before.lock)
+            Self.giveUp(directory)
+        }
     }
 
     deinit { release() }

@@ -60,11 +60,19 @@
                 return passOn(task, link.session, cache, keyed, reason)
             }
             guard let port = ClientPort(self, task: task, link: link) else { return fail() }
-            let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
             self.port = port
-            self.driver = driver
             if isSuspended { port.pause() }
-            driver.start()
+            var beginning = LoadBeginning(
+                keyed, in: cache, streams: port.acceptsPieces, confirmsStorage: port.confirmsStorage)
+            // Tags are written to disk, which nobody waits for on this queue.
+            if !beginning.addsTags, let (head, body, report) = beginning.end() {
+                return port.perform(
+                    body.isEmpty
+                        ? [.receive(head), .finish(report)] : [.receive(head), .load(body), .finish(report)])
+            }
+            let driver = LoadDriver(beginning, transport: link, client: port)
+            self.driver = driver
+            driver.start(with: beginning.step, at: .client)
         }
 
         /// Seldom, since the salt of a directory is read once: all sessions share this queue, where nobody waits for a
@@ -130,6 +138,7 @@
                 driver?.finishLeading()
                 return
             }
+            port?.close()
             driver?.cancel()
         }
     }
