@@ -47,12 +47,6 @@ package struct EntryMetadata: Sendable, Equatable {
 
     /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it,
     /// and it is not a 206, which the caller would take for the whole.
-    func answers(_ fields: HeaderFields) -> Bool {
-        var digests = FieldDigests(of: fields)
-        return answers(&digests)
-    }
-
-    /// The same, for one of several responses of a key.
     func answers(_ request: inout FieldDigests) -> Bool {
         http?.status != 206 && varyKey.matches(&request)
     }

@@ -2,14 +2,14 @@ import Foundation
 
 /// A body, or a part of one, in a file that is kept open; its bytes are not in memory.
 ///
-/// A value: each copy has its own position. The file may be removed from its folder meanwhile and can still be read.
+/// The file may be removed from its folder meanwhile and can still be read.
 package struct OpenBody: Sendable {
-    /// The bytes that `next` has not returned yet, as a range of the whole body.
-    private(set) var range: Range<Int>
+    /// Which bytes of the whole body these are.
+    private var range: Range<Int>
     private let read: @Sendable (_ range: Range<Int>, _ rest: [Data]) -> Data?
     private let copy: @Sendable (_ range: Range<Int>, _ file: Int32) -> Int32?
 
-    /// Large enough that the work for each piece hardly counts.
+    /// Of a piece that a client gets at once: large enough that the work for each piece hardly counts.
     static let pieceLength = 256 << 10
 
     /// - Parameters:
@@ -27,9 +27,8 @@ package struct OpenBody: Sendable {
     }
 
     var count: Int { range.count }
-    var isEmpty: Bool { range.isEmpty }
 
-    /// - Parameter part: a range of the bytes that `next` has not returned yet.
+    /// - Parameter part: a range of these bytes.
     func part(_ part: Range<Int>) -> OpenBody {
         var body = self
         let part = part.clamped(to: 0..<count)
@@ -37,23 +36,15 @@ package struct OpenBody: Sendable {
         return body
     }
 
-    /// The bytes that `next` has not returned yet; nil if they cannot be read.
+    /// The bytes in memory; nil if they cannot be read.
     var contents: Data? { read(range, []) }
 
     /// The same, followed by what is not in the file.
     func contents(followedBy rest: [Data]) -> Data? { read(range, rest) }
 
-    /// Appends the bytes that `next` has not returned yet to a file that is open for writing, without reading them into
-    /// memory where the system can. Returns the system's error number if that fails.
+    /// Appends the bytes to a file that is open for writing, without reading them into memory where the system can.
+    /// Returns the system's error number if that fails.
     func copy(to file: Int32) -> Int32? { copy(range, file) }
-
-    /// The next piece; nil if it cannot be read. An empty body has no pieces.
-    mutating func next() -> Data? {
-        let end = range.lowerBound + min(Self.pieceLength, range.count)
-        guard let piece = read(range.lowerBound..<end, []) else { return nil }
-        range = end..<range.upperBound
-        return piece
-    }
 }
 
 /// A whole body, stored or on its way into the store: in memory, or in an open file.

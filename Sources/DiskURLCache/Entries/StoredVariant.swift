@@ -41,13 +41,6 @@ package final class StoredVariant: Sendable {
         self.init(entry.metadata, bodyLength: entry.body.count, from: layer, entry: entry) { entry }
     }
 
-    /// The same variant, with its body opened and verified.
-    func opened(_ body: OpenBody) -> StoredVariant {
-        StoredVariant(
-            metadata, bodyLength: bodyLength, from: layer, open: { body },
-            load: { [metadata] in body.contents.map { StoredEntry(metadata: metadata, body: $0) } })
-    }
-
     /// The same variant, with a different layer as its source.
     func from(_ layer: DiskURLCache.Layer) -> StoredVariant {
         StoredVariant(metadata, bodyLength: bodyLength, from: layer, entry: entry, open: open, load: load)

@@ -77,9 +77,7 @@ enum FieldSyntax {
         return Substring(bytes)
     }
 
-    /// The text between the quotes of a whole quoted string; nil when `value` is not one.
-    static func unquoting(_ value: Substring) -> String? { unquoting(value.utf8) }
-
+    /// The text between the quotes of a whole quoted string; nil when the bytes are not one.
     static func unquoting(_ bytes: some BidirectionalCollection<UInt8>) -> String? {
         guard bytes.first == UInt8(ascii: "\""),
             endOfQuotedString(in: bytes, from: bytes.startIndex) == bytes.endIndex

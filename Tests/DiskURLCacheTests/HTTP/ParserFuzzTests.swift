@@ -128,7 +128,7 @@ import Testing
             check(members.reduce(0) { $0 + $1.utf8.count } <= text.utf8.count)
             check(members.allSatisfy { !$0.isEmpty })
             for member in members {
-                let plain = FieldSyntax.unquoting(member)
+                let plain = FieldSyntax.unquoting(member.utf8)
                 check(plain.map { $0.utf8.count <= member.utf8.count } ?? true, text)
                 // A member is a member of its own again.
                 check(FieldSyntax.members(of: String(member)) == [member], text)

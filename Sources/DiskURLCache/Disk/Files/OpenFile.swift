@@ -12,6 +12,11 @@ final class OpenFile: Sendable {
 
     deinit { files.closeQuietly(file) }
 
+    /// The first bytes of the file as a body, which keeps it open.
+    func body(count: Int) -> OpenBody {
+        OpenBody(count: count, read: bytes(_:followedBy:), copy: copy(_:to:))
+    }
+
     /// These bytes of the file, followed by other data, in one piece of memory. Nil if they cannot all be read.
     func bytes(_ range: Range<Int>, followedBy rest: [Data]) -> Data? {
         let count = rest.reduce(range.count) { $0 + $1.count }

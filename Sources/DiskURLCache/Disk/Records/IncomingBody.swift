@@ -121,9 +121,7 @@ package final class IncomingBody: Sendable {
     // MARK: Reading
 
     /// The bytes that are written so far, to be read in pieces.
-    var opening: OpenBody {
-        OpenBody(count: count, read: opened.bytes(_:followedBy:), copy: opened.copy(_:to:))
-    }
+    var opening: OpenBody { opened.body(count: count) }
 }
 
 /// The bodies that are arriving in one store: their files, and the space that is reserved for them.

@@ -195,7 +195,7 @@ package struct RecordReader: Sendable {
             let piece = try HeapBytes(Self.pieceLength)
             guard try checksum(ofBody: length, in: opened.file, through: piece) == footer.bodyChecksum
             else { return nil }
-            return .file(OpenBody(count: length, read: opened.bytes(_:followedBy:), copy: opened.copy(_:to:)))
+            return .file(opened.body(count: length))
         }
         if tail.hasWholeRecord {
             let sum = tail.end.withBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
