@@ -23,12 +23,12 @@ package final class LoadTable: Sendable {
     private struct State {
         /// The loads that wait for each fetch.
         var fetches: [FetchIdentity: Waiters<ObjectIdentifier>] = [:]
-        /// Keys whose loads do not wait for each other, with the time until which that holds.
-        var unshared: [RequestKey: Date] = [:]
+        /// Keys whose loads do not wait for each other.
+        var unshared = PassingKeys(time: LoadTable.unsharedTime)
         var refreshing: Set<RequestKey> = []
-        /// Keys whose server answered a condition by a 304 that fits nothing, with the time until which it is asked
-        /// without a condition.
-        var distrusted: [RequestKey: Date] = [:]
+        /// Keys whose server answered a condition by a 304 that fits nothing: it is asked without a condition, one
+        /// request for each load instead of two.
+        var distrusted = PassingKeys(time: 3_600)
         /// How many fetches have ended. Keys share these counts by their hash.
         var ended = [UInt64](repeating: 0, count: 256)
 
@@ -53,13 +53,36 @@ package final class LoadTable: Sendable {
         func remove(_ load: Load) -> Bool { wakes.removeValue(forKey: load) != nil }
     }
 
+    /// Keys of which something holds for some seconds after each time that it is noted.
+    private struct PassingKeys {
+        let time: TimeInterval
+        private var ends: [RequestKey: Date] = [:]
+
+        init(time: TimeInterval) { self.time = time }
+
+        mutating func insert(_ key: RequestKey, now: Date) {
+            if ends.count >= LoadTable.keyLimit { ends = [:] }
+            ends[key] = now + time
+        }
+
+        mutating func contains(_ key: RequestKey, now: Date) -> Bool {
+            guard !ends.isEmpty, let end = ends[key] else { return false }
+            let left = end.timeIntervalSince(now)
+            // A longer time means that the clock was set back.
+            if left > 0, left <= time { return true }
+            ends[key] = nil
+            return false
+        }
+    }
+
     private let state = Mutex(State())
 
     /// The seconds for which the loads of a key do not wait for each other after an answer that could not be shared (in
     /// Varnish: hit-for-miss).
     static let unsharedTime: TimeInterval = 10
-    /// The largest number of such keys. Above it all are forgotten; the next answer to a key notes it again.
-    static let unsharedLimit = 4_096
+    /// The largest number of keys of which something is noted. Above it all are forgotten; the next answer to a key
+    /// notes it again.
+    static let keyLimit = 4_096
 
     /// How many fetches of a key have ended; asked before the key is looked up.
     func endedFetches(of key: RequestKey) -> UInt64 { state.withLock { $0.ended[$0.place(of: key)] } }
@@ -73,12 +96,7 @@ package final class LoadTable: Sendable {
     ) -> Role {
         state.withLock { state in
             if state.fetches[identity]?.add(load, wake) != nil { return .waits }
-            if !state.unshared.isEmpty, let until = state.unshared[identity.key] {
-                let left = until.timeIntervalSince(now)
-                // A longer time means that the clock was set back.
-                if left > 0, left <= Self.unsharedTime { return .alone }
-                state.unshared[identity.key] = nil
-            }
+            if state.unshared.contains(identity.key, now: now) { return .alone }
             if let ended, state.ended[state.place(of: identity.key)] != ended {
                 CacheCore.lookupQueue.async { wake(true) }
                 return .looksAgain
@@ -104,10 +122,7 @@ package final class LoadTable: Sendable {
     /// Called instead of `finish` if the answer cannot be shared. For a while no load of the key waits for another
     /// load.
     func release(_ identity: FetchIdentity, now: Date) {
-        state.withLock { state in
-            if state.unshared.count >= Self.unsharedLimit { state.unshared = [:] }
-            state.unshared[identity.key] = now + Self.unsharedTime
-        }
+        state.withLock { $0.unshared.insert(identity.key, now: now) }
         finish(identity)
     }
 
@@ -121,24 +136,10 @@ package final class LoadTable: Sendable {
 
     // MARK: Servers whose 304 fits nothing
 
-    /// The seconds for which such a server is asked without a condition: one request for each load, instead of two.
-    private static let distrustTime: TimeInterval = 3_600
-
-    func distrust(_ key: RequestKey, now: Date) {
-        state.withLock { state in
-            if state.distrusted.count >= Self.unsharedLimit { state.distrusted = [:] }
-            state.distrusted[key] = now + Self.distrustTime
-        }
-    }
+    func distrust(_ key: RequestKey, now: Date) { state.withLock { $0.distrusted.insert(key, now: now) } }
 
     func isDistrusted(_ key: RequestKey, now: Date) -> Bool {
-        state.withLock { state in
-            guard let until = state.distrusted[key] else { return false }
-            let left = until.timeIntervalSince(now)
-            if left > 0, left <= Self.distrustTime { return true }
-            state.distrusted[key] = nil
-            return false
-        }
+        state.withLock { $0.distrusted.contains(key, now: now) }
     }
 
     // MARK: Refreshes

@@ -183,7 +183,7 @@ import Testing
         table.release(identity(key), now: now)
         #expect(join(after: LoadTable.unsharedTime) == .leads)
         table.release(identity(key), now: now)
-        for number in 0..<LoadTable.unsharedLimit {
+        for number in 0..<LoadTable.keyLimit {
             let other = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/\(number)")))
             table.release(identity(other), now: now)
         }
