@@ -140,15 +140,12 @@ extension DiskURLCache {
                     let hop = core.resolve(Request(request), variant: link?.keyVariant)
                     let policy = hop.request.policy
                     let directives = hop.facts.directives
-                    let wantsOrigin =
-                        policy == .reloadIgnoring || policy == .revalidate || directives.noCache || directives.noStore
-                        || directives.maxAge == 0
-                    let mayAsk = policy != .dontLoad && !directives.onlyIfCached
+                    let asksForBoth = directives.allowNetwork(policy) && !directives.wantOrigin(policy)
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
                     var fresh = request
                     var hasStored = false
-                    if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
+                    if asksForBoth, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
                         let asksOrigin = await perform { cache in
                             var link = link ?? cache.directLink

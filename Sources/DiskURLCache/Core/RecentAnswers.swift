@@ -88,8 +88,8 @@ extension CacheCore {
 
     /// The error with which the last request failed, if the URL is not to be asked again yet.
     func restingFailure(of hop: ResolvedRequest) -> (any Swift.Error)? {
-        guard let interval = hop.options.minimumInterval, !hop.wantsOrigin, let heard = heard(by: hop),
-            case .failure(let error) = heard.content
+        guard let interval = hop.options.minimumInterval, !hop.facts.directives.wantOrigin(hop.request.policy),
+            let heard = heard(by: hop), case .failure(let error) = heard.content
         else { return nil }
         let elapsed = now.timeIntervalSince(heard.at)
         return elapsed >= 0 && elapsed < interval.seconds ? error : nil
@@ -134,10 +134,4 @@ extension CacheCore {
 extension ResolvedRequest {
     /// The answer to a `HEAD` says nothing about a `GET`: some servers refuse the one and answer the other.
     fileprivate var ownKey: RequestKey? { decision.key.map { $0.isForHead ? $0.storedForHead : $0 } }
-
-    /// Whether the request itself wants an answer of the origin, not the last failure.
-    fileprivate var wantsOrigin: Bool {
-        request.policy == .reloadIgnoring || request.policy == .revalidate || facts.directives.noCache
-            || facts.directives.noStore || facts.directives.maxAge == 0
-    }
 }

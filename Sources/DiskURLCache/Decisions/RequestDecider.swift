@@ -117,9 +117,7 @@ struct RequestDecider {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 
-    var mayUseNetwork: Bool {
-        !options.isOffline && policy != .dontLoad && !directives.onlyIfCached
-    }
+    var mayUseNetwork: Bool { !options.isOffline && directives.allowNetwork(policy) }
 
     /// Fields that make other caches on the way reload as well; browsers send the same. If the client set
     /// `Cache-Control` itself, none are added.

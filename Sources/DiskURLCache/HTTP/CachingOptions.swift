@@ -112,3 +112,13 @@ enum ReusePolicy: Sendable, Equatable {
     /// Ask the origin before reuse.
     case revalidate
 }
+
+extension RequestDirectives {
+    /// Whether a request with these directives and this policy wants an answer of the origin, whatever is known of it.
+    func wantOrigin(_ policy: ReusePolicy) -> Bool {
+        policy == .reloadIgnoring || policy == .revalidate || noCache || noStore || maxAge == 0
+    }
+
+    /// Whether it lets a request be sent.
+    func allowNetwork(_ policy: ReusePolicy) -> Bool { policy != .dontLoad && !onlyIfCached }
+}

@@ -29,8 +29,7 @@ extension LoadMachine {
     private var isCollapsible: Bool {
         guard facts.isRetrieval, hop.key != nil, waited == nil, !isRefresh else { return false }
         // It asks for the origin's own answer.
-        if policy == .reloadIgnoring || policy == .revalidate { return false }
-        if facts.directives.noStore || facts.directives.noCache || facts.directives.maxAge == 0 { return false }
+        if facts.directives.wantOrigin(policy) { return false }
         // It asks for a part, or whether something has changed.
         let fields = ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
         return fields.allSatisfy { facts.wish($0) == nil }
