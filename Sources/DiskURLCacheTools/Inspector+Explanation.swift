@@ -108,12 +108,11 @@ extension DiskURLCache.Inspector {
 
     /// The records of a key, the most recent first.
     private func records(of key: RequestKey, _ extent: RecordReader.Extent) -> [LoadedRecord] {
-        let proof = RecordProof(of: key)
         let name = key.diskKey.name
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots {
             let reading = reader.read(RecordName(key: name, slot: slot), extent, limit: .max >> 1)
-            guard case .record(let record) = reading, proof.holds(for: record) else { continue }
+            guard case .record(let record) = reading, record.isOf(key) else { continue }
             records.append(record)
         }
         return records.sorted { $0.footer.sequence > $1.footer.sequence }

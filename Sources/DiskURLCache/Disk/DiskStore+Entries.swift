@@ -8,23 +8,17 @@ extension DiskStore {
     /// All variants of a key that have not expired, the most recent first. Small records are read and verified as a
     /// whole at once. This counts as a use of the key.
     package func variants(of key: RequestKey) -> [StoredVariant] {
-        variants(named: key.name, RecordProof(of: key))
-    }
-
-    func variants(named name: KeyName, _ proof: RecordProof) -> [StoredVariant] {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let now = clock.now()
-        let plan = catalog.plan(name, now: now, isUse: true)
+        let plan = catalog.plan(key.name, now: now, isUse: true)
         if plan.isFirstChange { maintenance.schedule(after: configuration.savingInterval) }
-        return read(plan, name, proof).compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
+        return read(plan, key).compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
     }
 
     /// Whether a lookup would find a record. This does not count as a use.
     package func contains(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
-        let name = key.name
-        let plan = catalog.plan(name, now: clock.now(), isUse: false)
-        return !read(plan, name, RecordProof(of: key)).isEmpty
+        return !read(catalog.plan(key.name, now: clock.now(), isUse: false), key).isEmpty
     }
 
     /// False if a lookup would certainly find nothing: the index is complete and has no row with that name.
@@ -49,48 +43,46 @@ extension DiskStore {
     /// The records of the key in the slots of the plan, one for each variant, the most recent first. Small bodies are
     /// read together with the metadata, also if there are several variants, since a record may be replaced before its
     /// body is read later.
-    private func read(_ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof) -> [LoadedRecord] {
+    private func read(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
         if plan.slots == 0 { return [] }
-        var records = plan.isExact ? readRows(plan, name, proof) : nil
+        var records = plan.isExact ? readRows(plan, key) : nil
         if records == nil {
             // A replaced record's successor is in a different slot. Under the lock no store of this process can move a
             // record while the slots are read.
-            records = withIO { _ in probe(plan.isExact ? .max : plan.slots, plan, name, proof) }
+            records = withIO { _ in probe(plan.isExact ? .max : plan.slots, plan, key) }
         }
         guard let records else { return [] }
         guard records.count > 1 else { return records }
         let newest = records.newestOfEachVariant()
-        if newest.count < records.count { requestExamination(of: name) }
+        if newest.count < records.count { requestExamination(of: plan.name) }
         return newest
     }
 
     /// Reads the slots of the rows: each has an intact record. Nil if one has none: its record was replaced meanwhile
     /// and is in another slot. The reader may have opened a file that has no name any more, or one that is still being
     /// written.
-    private func readRows(_ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof) -> [LoadedRecord]? {
+    private func readRows(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots where plan.slots & 1 << slot != 0 {
             guard
                 case .record(let record) = reader.read(
-                    RecordName(key: name, slot: slot), .lookup, limit: plan.limit)
+                    RecordName(key: plan.name, slot: slot), .lookup, limit: plan.limit)
             else { return nil }
             // A record of a different key may have the same name.
-            if proof.holds(for: record) { records.append(record) }
+            if record.isOf(key) { records.append(record) }
         }
         return records
     }
 
     /// Looks for records in slots that may have none.
-    private func probe(
-        _ slots: UInt8, _ plan: Catalog.LookupPlan, _ name: KeyName, _ proof: RecordProof
-    ) -> [LoadedRecord] {
+    private func probe(_ slots: UInt8, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
-            switch reader.read(RecordName(key: name, slot: slot), .lookup, limit: plan.limit) {
-            case .record(let record): if proof.holds(for: record) { records.append(record) }
+            switch reader.read(RecordName(key: plan.name, slot: slot), .lookup, limit: plan.limit) {
+            case .record(let record): if record.isOf(key) { records.append(record) }
             case .unreadable: break
-            case .damaged: requestExamination(of: name, verifyingBodies: true)
-            case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: name) }
+            case .damaged: requestExamination(of: plan.name, verifyingBodies: true)
+            case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: plan.name) }
             }
         }
         return records

@@ -328,28 +328,27 @@ import Testing
     }
 
     @Test("Two keys with the same file name: the other key is a miss") func sameName() throws {
-        let (fixture, _, _, _) = try fixture()
+        let fixture = try DiskFixture()
         // No two texts with the same name are known: a key is made up that has the name and another digest.
         var other = key.diskKey
         other.digest.words[0] ^= 1 << 63
         let store = fixture.open()
-        func find() -> [StoredVariant] { store.variants(named: other.name, RecordProof(digest: { other.digest })) }
+        store.store(.test(testBody(2), sequence: 9, language: "de"), for: other)
         for _ in 0..<2 {
-            #expect(find().isEmpty)
-            #expect(store.variants(named: other.name, RecordProof(digest: { other.digest })).isEmpty)
+            #expect(store.variants(of: key).isEmpty)
+            #expect(!store.contains(key))
             store.flush()
         }
-        // Both keys have room under the one name. A removal of one of them removes the other, too.
-        let second = StoredEntry.test(testBody(2), sequence: 9, language: "de")
-        store.store(second, for: other)
-        #expect(find().first?.load()?.body == testBody(2))
+        // Both keys have room under the one name.
+        store.store(entry, for: key)
         #expect(store.body(key) == entry.body)
         store.flush()
-        #expect(fixture.recordNames().count == 2)
         store.withIO { store.examine(other.name, &$0) }
-        #expect(find().count == 1)
+        #expect(fixture.recordNames().count == 2)
+        #expect(store.variants(of: key).count == 1)
+        // A removal of one of them removes the other, too.
         store.remove(key)
-        #expect(store.variants(of: key).isEmpty)
+        #expect(fixture.recordNames().isEmpty)
     }
 
     @Test(

@@ -206,12 +206,6 @@ import Testing
         _ = files.takeCalls()
         for number in 0..<10 { #expect(store.variants(of: .test("\(number)")).isEmpty) }
         #expect(!store.mayContain(.test("b")) && store.mayContain(key))
-        // Nor is the digest asked for, which takes time.
-        let digest = {
-            Issue.record("a miss is known by the name")
-            return RequestKey.test("b").digest
-        }
-        _ = store.variants(named: RequestKey.test("b").name, RecordProof(digest: digest))
         #expect(files.takeCalls().isEmpty)
         // And a hit takes four.
         #expect(store.body(key) == testBody(1))

@@ -108,6 +108,7 @@ final class Catalog: Sendable {
 
     /// Where to look for the records of a key. It is decided under the lock; the records are then read without it.
     struct LookupPlan {
+        let name: KeyName
         /// The slots to read, one bit for each.
         var slots: UInt8 = 0
         /// The slots that have intact records according to the index.
@@ -123,7 +124,7 @@ final class Catalog: Sendable {
     func plan(_ key: KeyName, now: Date, isUse: Bool) -> LookupPlan {
         let time = MonotonicTime.nanoseconds
         return contents.withLock { contents in
-            var plan = LookupPlan()
+            var plan = LookupPlan(name: key)
             if !contents.state.isReadable { return plan }
             plan.limit = contents.capacity
             plan.isExact = contents.isExact(key)

@@ -23,6 +23,13 @@ package struct LoadedRecord: Sendable {
     /// The body in its open file, if that was requested.
     var opening: OpenBody? { if case .file(let body) = content { body } else { nil } }
 
+    /// Whether the record is of this key: different keys may share a name. The digest of a key takes time, so it is
+    /// computed only to be compared.
+    package func isOf(_ key: RequestKey) -> Bool {
+        if footer.isOfURL { return metadata.url.map(key.isURL) ?? false }
+        return footer.digest == key.digest
+    }
+
     /// Different keys may share a name.
     func isOfSameVariant(as other: LoadedRecord) -> Bool {
         guard footer.varyHash == other.footer.varyHash, footer.isOfURL == other.footer.isOfURL else { return false }
