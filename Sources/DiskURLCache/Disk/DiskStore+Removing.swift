@@ -53,9 +53,7 @@ extension DiskStore {
     package func remove(matching criteria: EntryCriteria) {
         if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
             return removing(.removedResource(resource)) { () throws(Errno) in
-                try withIO { io in
-                    Result { () throws(Errno) in try records.remove(resource: resource, &io.events) }
-                }.get()
+                try withIO { io throws(Errno) in try records.remove(resource: resource, &io.events) }
             }
         }
         removing(.removedAll) { () throws(Errno) in

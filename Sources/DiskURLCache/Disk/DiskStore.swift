@@ -105,22 +105,28 @@ package final class DiskStore: StorageLayer {
 
     var isOpeningProcess: Bool { process == ProcessGeneration.current }
 
+    // Both are inlined: a type of error that stays generic would cost each call some hundreds of instructions.
+
     /// Runs file operations under the lock, and sends the events after it is released.
     @discardableResult
-    func withIO<Result>(_ body: (inout Section) -> Result) -> Result {
+    @inline(__always)
+    func withIO<Value, Failure>(_ body: (inout Section) throws(Failure) -> Value) throws(Failure) -> Value {
         var events: [DiskEvent] = []
         defer { tell(events) }
-        return withIO(&events, body)
+        return try withIO(&events, body)
     }
 
     /// The same for a caller that holds another lock and sends the events later.
-    func withIO<Result>(_ events: inout [DiskEvent], _ body: (inout Section) -> Result) -> Result {
-        io.withLock { io in
-            let result = body(&io)
+    @inline(__always)
+    func withIO<Value, Failure>(
+        _ events: inout [DiskEvent], _ body: (inout Section) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try io.withLock { io in
+            let result = Result { () throws(Failure) in try body(&io) }
             events += io.events
             io.events = []
             return result
-        }
+        }.get()
     }
 
     func tell(_ events: [DiskEvent]) {

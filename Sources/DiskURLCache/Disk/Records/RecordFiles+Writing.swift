@@ -84,26 +84,24 @@ extension RecordFiles {
                 record.footer.name = slot.name
                 let status = try writer.fill(slot, with: &record, place)
                 let written = record
-                return try disk.withIO { io in
-                    Result { () throws(Errno) -> Bool in
-                        // The folder was cleared meanwhile, and the slot's file with it.
-                        guard io.directory.identity?.folder == slot.folder else { throw Errno(EEXIST) }
-                        if let rewritten, footer(of: rewritten.name) != rewritten {
-                            _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
-                            return false
-                        }
-                        var others = slot.rows
-                        // While a body was written ahead, other records of the key may have been stored or removed.
-                        if case .slot = place { others = rows(of: slot.name.key, &io.events) }
-                        let isKept = try publish(
-                            written, in: slot, beside: others, status, place, usedAt: usedAt, &io.events)
-                        // If the new metadata make it a different variant, it did not replace the old record.
-                        if let rewritten, self.status(of: rewritten.name) != nil {
-                            unlink(rewritten.name, &io.events)
-                        }
-                        return isKept
+                return try disk.withIO { io throws(Errno) in
+                    // The folder was cleared meanwhile, and the slot's file with it.
+                    guard io.directory.identity?.folder == slot.folder else { throw Errno(EEXIST) }
+                    if let rewritten, footer(of: rewritten.name) != rewritten {
+                        _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
+                        return false
                     }
-                }.get()
+                    var others = slot.rows
+                    // While a body was written ahead, other records of the key may have been stored or removed.
+                    if case .slot = place { others = rows(of: slot.name.key, &io.events) }
+                    let isKept = try publish(
+                        written, in: slot, beside: others, status, place, usedAt: usedAt, &io.events)
+                    // If the new metadata make it a different variant, it did not replace the old record.
+                    if let rewritten, self.status(of: rewritten.name) != nil {
+                        unlink(rewritten.name, &io.events)
+                    }
+                    return isKept
+                }
             } catch {
                 // The slot is given up with the body in it, which the record has in memory, too.
                 if case .slot = place { place = .memory }
@@ -138,12 +136,10 @@ extension RecordFiles {
     private func reserve(
         for record: (key: KeyName, varyHash: UInt64), not taken: inout UInt8, in disk: DiskStore
     ) throws(Errno) -> ReservedSlot {
-        try disk.withIO { io in
-            Result { () throws(Errno) -> ReservedSlot in
-                guard disk.isUsable(&io) else { throw Errno(0) }
-                return try reserve(for: record, not: &taken, in: io.directory.identity?.folder, &io.events)
-            }
-        }.get()
+        try disk.withIO { io throws(Errno) in
+            guard disk.isUsable(&io) else { throw Errno(0) }
+            return try reserve(for: record, not: &taken, in: io.directory.identity?.folder, &io.events)
+        }
     }
 
     /// Makes an empty file in a free slot. Throws `ENOENT` if the folder does not exist.
