@@ -44,12 +44,12 @@ extension DiskStore {
     /// read together with the metadata, also if there are several variants, since a record may be replaced before its
     /// body is read later.
     private func read(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
-        if plan.slots == 0 { return [] }
+        if plan.slots.isEmpty { return [] }
         var records = plan.isExact ? readRows(plan, key) : nil
         if records == nil {
             // A replaced record's successor is in a different slot. Under the lock no store of this process can move a
             // record while the slots are read.
-            records = withIO { _ in probe(plan.isExact ? .max : plan.slots, plan, key) }
+            records = withIO { _ in probe(plan.isExact ? .all : plan.slots, plan, key) }
         }
         guard let records else { return [] }
         guard records.count > 1 else { return records }
@@ -63,7 +63,7 @@ extension DiskStore {
     /// written.
     private func readRows(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
-        for slot in 0..<RecordName.slots where plan.slots & 1 << slot != 0 {
+        for slot in 0..<RecordName.slots where plan.slots.contains(slot) {
             guard
                 case .record(let record) = reader.read(
                     RecordName(key: plan.name, slot: slot), .lookup, limit: plan.limit)
@@ -75,14 +75,14 @@ extension DiskStore {
     }
 
     /// Looks for records in slots that may have none.
-    private func probe(_ slots: UInt8, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
+    private func probe(_ slots: Slots, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
         var records: [LoadedRecord] = []
-        for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
+        for slot in 0..<RecordName.slots where slots.contains(slot) {
             switch reader.read(RecordName(key: plan.name, slot: slot), .lookup, limit: plan.limit) {
             case .record(let record): if record.isOf(key) { records.append(record) }
             case .unreadable: break
             case .damaged: requestExamination(of: plan.name, verifyingBodies: true)
-            case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: plan.name) }
+            case .missing, .foreign: if plan.known.contains(slot) { requestExamination(of: plan.name) }
             }
         }
         return records

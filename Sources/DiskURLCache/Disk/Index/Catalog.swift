@@ -20,8 +20,8 @@ final class Catalog: Sendable {
         var shared: [KeyName: Int] = [:]
         /// Slots into which this cache is writing, without `DiskStore.io`.
         var writing: Set<RecordName> = []
-        /// Slots whose records are being evicted, without `DiskStore.io`: one bit for each slot of a key.
-        var evicting: [KeyName: UInt8] = [:]
+        /// Slots whose records are being evicted, without `DiskStore.io`.
+        var evicting: Set<RecordName> = []
         /// The names of records, for a cache without an index; nil if the folder has to be listed first.
         var names: NameTable?
         /// Whether a listing of the folder that is in progress may lack records.
@@ -30,10 +30,6 @@ final class Catalog: Sendable {
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && (examinations.isEmpty || examinations[key] == nil)
                 && (shared.isEmpty || shared[key] == nil)
-        }
-
-        func slotsBeingWritten(of key: KeyName) -> UInt8 {
-            writing.reduce(UInt8(0)) { $1.key == key ? $0 | 1 << $1.slot : $0 }
         }
 
         mutating func noteEarly(_ use: IndexUse) {
@@ -109,10 +105,10 @@ final class Catalog: Sendable {
     /// Where to look for the records of a key. It is decided under the lock; the records are then read without it.
     struct LookupPlan {
         let name: KeyName
-        /// The slots to read, one bit for each.
-        var slots: UInt8 = 0
+        /// The slots to read.
+        var slots: Slots = []
         /// The slots that have intact records according to the index.
-        var known: UInt8 = 0
+        var known: Slots = []
         /// Whether the slots are known from rows, not probed.
         var isExact = false
         /// The size of the largest record that is read.
@@ -128,20 +124,21 @@ final class Catalog: Sendable {
             if !contents.state.isReadable { return plan }
             plan.limit = contents.capacity
             plan.isExact = contents.isExact(key)
-            var expired: UInt8 = 0
+            var expired: Slots = []
             contents.index.forEachRow(of: key) { row in
-                let bit = UInt8(1) << row.slot
+                let slot = Slots(row.slot)
                 // If the index is only a hint, its rows may be out of date.
-                if contents.state.isCurrent, !row.isPartial { plan.known |= bit }
-                if contents.state.isCurrent, isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
+                if contents.state.isCurrent, !row.isPartial { plan.known.insert(slot) }
+                let isExpired = contents.state.isCurrent && isUnused(row, now)
+                if isExpired { expired.insert(slot) } else { plan.slots.insert(slot) }
             }
             let use = IndexUse(key: key, time: time, seconds: now.recordSeconds)
-            if isUse, contents.state.isCurrent, plan.slots != 0 {
+            if isUse, contents.state.isCurrent, !plan.slots.isEmpty {
                 plan.isFirstChange = contents.index.note(use)
             } else if isUse, !contents.state.isCurrent {
                 contents.noteEarly(use)
             }
-            if !plan.isExact { plan.slots = 0xFF & ~expired }
+            if !plan.isExact { plan.slots = Slots.all.subtracting(expired) }
             return plan
         }
     }
@@ -161,8 +158,12 @@ final class Catalog: Sendable {
     func beginWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.insert(name) } }
     func endWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.remove(name) } }
 
-    /// One bit for each slot of the key into which this cache is writing.
-    func slotsBeingWritten(of key: KeyName) -> UInt8 { contents.withLock { $0.slotsBeingWritten(of: key) } }
+    /// The slots of the key into which this cache is writing.
+    func slotsBeingWritten(of key: KeyName) -> Slots { contents.withLock { Self.slots(of: key, in: $0.writing) } }
+
+    private static func slots(of key: KeyName, in names: Set<RecordName>) -> Slots {
+        names.reduce(into: []) { if $1.key == key { $0.insert(Slots($1.slot)) } }
+    }
 
     /// Begins to evict the records of these rows. Their slots are not free before `endEvicting`, also if the rows go:
     /// whoever evicts unlinks by name, and would unlink the next record of the slot.
@@ -170,19 +171,16 @@ final class Catalog: Sendable {
     func beginEvicting(_ rows: some Sequence<IndexRow>) -> [IndexRow] {
         contents.withLock { contents in
             let present = rows.filter { contents.index.row($0.name)?.isSameRecord(as: $0) == true }
-            for row in present { contents.evicting[row.key, default: 0] |= 1 << row.slot }
+            contents.evicting.formUnion(present.lazy.map(\.name))
             return present
         }
     }
 
-    func endEvicting() { contents.withLock { $0.evicting = [:] } }
+    func endEvicting() { contents.withLock { $0.evicting = [] } }
 
-    /// One bit for each slot of the key into which this cache must not write now, whatever its rows say.
-    func slotsInUse(of key: KeyName) -> UInt8 {
-        contents.withLock { contents in
-            let evicting = contents.evicting.isEmpty ? 0 : contents.evicting[key, default: 0]
-            return contents.slotsBeingWritten(of: key) | evicting
-        }
+    /// The slots of the key into which this cache must not write now, whatever its rows say.
+    func slotsInUse(of key: KeyName) -> Slots {
+        contents.withLock { Self.slots(of: key, in: $0.writing).union(Self.slots(of: key, in: $0.evicting)) }
     }
 
     func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }

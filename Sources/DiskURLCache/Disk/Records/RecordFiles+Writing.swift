@@ -68,7 +68,7 @@ extension RecordFiles {
         in disk: DiskStore
     ) throws(Errno) -> Bool {
         var place = place
-        var taken: UInt8 = 0
+        var taken: Slots = []
         var mayMakeFolder = true
         while true {
             var reserved: ReservedSlot?
@@ -118,11 +118,11 @@ extension RecordFiles {
     /// `DiskStore.io` is held. Nil if that is not possible now, if the key has no free slot, or if this cache is
     /// writing a record of the key: each such body takes one of the key's few slots.
     func writeAhead(_ body: Data, for key: KeyName, varyHash: UInt64, in disk: DiskStore) -> BodyAhead? {
-        guard catalog.slotsBeingWritten(of: key) == 0, let rows = catalog.exactRows(of: key),
+        guard catalog.slotsBeingWritten(of: key).isEmpty, let rows = catalog.exactRows(of: key),
             rows.count < Int(RecordName.slots)
         else { return nil }
         let checksum = body.withUnsafeBytes { Checksum.of($0) }
-        var taken: UInt8 = 0
+        var taken: Slots = []
         guard let slot = try? reserve(for: (key, varyHash), not: &taken, in: disk) else { return nil }
         do throws(Errno) {
             try writer.write(body, into: slot)
@@ -134,7 +134,7 @@ extension RecordFiles {
     }
 
     private func reserve(
-        for record: (key: KeyName, varyHash: UInt64), not taken: inout UInt8, in disk: DiskStore
+        for record: (key: KeyName, varyHash: UInt64), not taken: inout Slots, in disk: DiskStore
     ) throws(Errno) -> ReservedSlot {
         try disk.withIO { io throws(Errno) in
             guard disk.isUsable(&io) else { throw Errno(0) }
@@ -145,15 +145,15 @@ extension RecordFiles {
     /// Makes an empty file in a free slot. Throws `ENOENT` if the folder does not exist.
     /// - Parameter taken: the slots that turned out to be taken by another process.
     private func reserve(
-        for record: (key: KeyName, varyHash: UInt64), not taken: inout UInt8, in folder: FileIdentity?,
+        for record: (key: KeyName, varyHash: UInt64), not taken: inout Slots, in folder: FileIdentity?,
         _ events: inout [DiskEvent]
     ) throws(Errno) -> ReservedSlot {
         let key = record.key
         let variant = UInt32(truncatingIfNeeded: record.varyHash)
-        var rows = taken == 0 ? rows(of: key, &events) : examine(key, &events)
+        var rows = taken.isEmpty ? rows(of: key, &events) : examine(key, &events)
         while true {
             let slot = try freeSlot(
-                beside: rows, not: taken | catalog.slotsInUse(of: key), for: variant, &events)
+                beside: rows, not: taken.union(catalog.slotsInUse(of: key)), for: variant, &events)
             let name = RecordName(key: key, slot: slot)
             do throws(Errno) {
                 let slot = try writer.makeSlot(name, beside: rows, in: folder)
@@ -161,8 +161,8 @@ extension RecordFiles {
                 return slot
             } catch {
                 // Another process has written into this slot.
-                guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { throw error }
-                taken |= 1 << slot
+                guard error.code == EEXIST, taken != .all else { throw error }
+                taken.insert(Slots(slot))
                 rows = examine(key, &events)
             }
         }
@@ -197,7 +197,7 @@ extension RecordFiles {
         let hasOlder = rows.contains { $0.varyHash == variant && $0.slot != row.slot }
         guard hasOlder else { return true }
         // Not earlier: until the new record is whole, lookups need the older one.
-        let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
+        let slots = rows.reduce(Slots(row.slot)) { $0.union(Slots($1.slot)) }
         return settle(row.name, among: slots, &events)
     }
 
@@ -213,14 +213,14 @@ extension RecordFiles {
     /// Gives up a slot whose record could not be written.
     /// - Parameter taken: the slot is added to it if another process has taken the slot meanwhile.
     /// - Returns: whether another slot is to be tried.
-    private func giveBack(_ slot: ReservedSlot, after error: Errno, taken: inout UInt8) -> Bool {
+    private func giveBack(_ slot: ReservedSlot, after error: Errno, taken: inout Slots) -> Bool {
         catalog.endWriting(slot.name)
         writer.removeSlot(slot, after: error)
         try? slot.close()
         if catalog.state.isCurrent { catalog.change { $0.remove(slot.name) } }
         if error.code == EEXIST { examineLater(slot.name.key) }
-        guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { return false }
-        taken |= 1 << slot.name.slot
+        guard error.code == EEXIST, taken != .all else { return false }
+        taken.insert(Slots(slot.name.slot))
         return true
     }
 
@@ -234,7 +234,7 @@ extension RecordFiles {
     /// is held.
     func giveUp(_ ahead: BodyAhead) {
         guard !ahead.slot.isClosed else { return }
-        var taken: UInt8 = 0
+        var taken: Slots = []
         _ = giveBack(ahead.slot, after: Errno(0), taken: &taken)
     }
 
@@ -255,13 +255,13 @@ extension RecordFiles {
     }
 
     private func freeSlot(
-        beside rows: [IndexRow], not taken: UInt8, for variant: UInt32, _ events: inout [DiskEvent]
+        beside rows: [IndexRow], not taken: Slots, for variant: UInt32, _ events: inout [DiskEvent]
     ) throws(Errno) -> UInt8 {
-        let used = rows.reduce(taken) { $0 | 1 << $1.slot }
-        if used != .max { return UInt8((~used).trailingZeroBitCount) }
+        let used = rows.reduce(taken) { $0.union(Slots($1.slot)) }
+        if let free = (0..<RecordName.slots).first(where: { !used.contains($0) }) { return free }
         // If all slots have variants, the least recently used one is removed. But not the record that is being
         // replaced, which has to remain if writing the new one fails.
-        let others = rows.filter { $0.varyHash != variant && taken & 1 << $0.slot == 0 }
+        let others = rows.filter { $0.varyHash != variant && !taken.contains($0.slot) }
         let oldest = others.min { ($0.lastUse, $0.accessedAt) < ($1.lastUse, $1.accessedAt) }
         guard let oldest, unlink(oldest.name, &events) else { throw Errno(EEXIST) }
         events.append(.evicted(key: oldest.key, bytes: oldest.bytes))

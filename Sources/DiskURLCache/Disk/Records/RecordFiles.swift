@@ -218,17 +218,17 @@ struct RecordFiles: Sendable {
         let isCurrent = catalog.state.isCurrent
         // Noted before the files are read, so that a key that changes from now on is examined again.
         if isCurrent { catalog.examinationEnded(of: key) }
-        var found = read(key, .max, &events, verifyingBodies: verifyingBodies)
+        var found = read(key, .all, &events, verifyingBodies: verifyingBodies)
         removeReplaced(in: &found, writtenNow: nil, &events)
         return isCurrent ? catalog.replaceRows(of: key, by: found.rows) : found.rows
     }
 
     /// Removes the records that a record replaces which was just written. The files decide, not the rows: another
     /// process may have written into the slot of a row.
-    /// - Parameter slots: one bit for each slot in which such a record may be.
+    /// - Parameter slots: those in which such a record may be.
     /// - Returns: false if another process has stored a later response of the variant, which stays.
-    func settle(_ written: RecordName, among slots: UInt8, _ events: inout [DiskEvent]) -> Bool {
-        let others = catalog.read { $0.rows(of: written.key) }.filter { slots & 1 << $0.slot == 0 }
+    func settle(_ written: RecordName, among slots: Slots, _ events: inout [DiskEvent]) -> Bool {
+        let others = catalog.read { $0.rows(of: written.key) }.filter { !slots.contains($0.slot) }
         var found = read(written.key, slots, &events, verifyingBodies: false)
         removeReplaced(in: &found, writtenNow: written.slot, &events)
         if catalog.state.isCurrent { _ = catalog.replaceRows(of: written.key, by: others + found.rows) }
@@ -237,13 +237,13 @@ struct RecordFiles: Sendable {
 
     /// Reads the heads of the records in some slots. Removes damaged ones.
     private func read(
-        _ key: KeyName, _ slots: UInt8, _ events: inout [DiskEvent], verifyingBodies: Bool
+        _ key: KeyName, _ slots: Slots, _ events: inout [DiskEvent], verifyingBodies: Bool
     ) -> Found {
         var found = Found()
         let known = catalog.read { $0.rows(of: key) }
         // What this cache is writing is no record yet.
-        let slots = slots & ~catalog.slotsBeingWritten(of: key)
-        for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
+        let slots = slots.subtracting(catalog.slotsBeingWritten(of: key))
+        for slot in 0..<RecordName.slots where slots.contains(slot) {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
             var reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: catalog.capacity)

@@ -39,3 +39,17 @@ package struct RecordName: Sendable, Hashable {
         destination[Self.length] = 0
     }
 }
+
+/// Some of the slots of a name.
+struct Slots: OptionSet, Sendable {
+    /// One bit for each.
+    let rawValue: UInt8
+
+    static let all = Slots(rawValue: .max)
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(_ slot: UInt8) { rawValue = 1 << slot }
+
+    func contains(_ slot: UInt8) -> Bool { contains(Slots(slot)) }
+}
