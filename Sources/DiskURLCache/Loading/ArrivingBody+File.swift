@@ -42,20 +42,13 @@ extension ArrivingBody {
     private func nextBatch(_ isNeeded: (State) -> Bool) -> Batch? {
         state.withLock { state in
             state.isWriting = false
-            if state.isAbandoned { release(&state) }
+            if state.isAbandoned { state.release() }
             dropWhatWasTaken(&state)
             resumeIfCaughtUp(&state)
             guard isNeeded(state) else { return nil }
             state.isWriting = true
             return Batch(pieces: state.pieces, file: state.file, isForStore: state.isForStore)
         }
-    }
-
-    private func release(_ state: inout State) {
-        state.pieces = []
-        state.takenPieces = 0
-        state.bytesInMemory = 0
-        state.file = nil
     }
 
     private func write(_ batch: Batch) {

@@ -80,6 +80,14 @@ final class ArrivingBody: Sendable {
 
         /// The bytes that the file has of the body.
         var written: Int { count - bytesInMemory }
+
+        /// Lets go of all bytes.
+        mutating func release() {
+            pieces = []
+            takenPieces = 0
+            bytesInMemory = 0
+            file = nil
+        }
     }
 
     /// Bytes of a body that are kept in memory, and that may wait for a client before its transfer is paused.
@@ -320,10 +328,6 @@ final class ArrivingBody: Sendable {
     private func abandon(_ state: inout State) {
         state.isAbandoned = true
         state.mayUseFile = false
-        guard !state.isWriting else { return }
-        state.pieces = []
-        state.takenPieces = 0
-        state.bytesInMemory = 0
-        state.file = nil
+        if !state.isWriting { state.release() }
     }
 }

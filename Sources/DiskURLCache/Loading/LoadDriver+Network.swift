@@ -96,7 +96,7 @@ extension LoadDriver {
     /// False if nobody waits for this answer any more.
     private func receive(_ head: DeliveredHead, of token: FetchToken, at place: Place) -> Bool {
         // Calls the app's rules, so not under the lock.
-        let options = options(for: head.fields)
+        let options = cache.cachingOptions(for: state.withLock { $0.hop }, response: head.fields)
         let now = cache.now
         if client == nil, head.status >= 200 { limitRefresh(to: 10) }
         let actions: [LoadMachine.Action]? = state.withLock { state in

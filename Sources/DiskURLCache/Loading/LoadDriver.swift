@@ -248,11 +248,6 @@ final class LoadDriver: FetchReceiver, Sendable {
         }
     }
 
-    /// The options for the hop by the rules. Calls the app.
-    func options(for fields: HeaderFields?) -> CachingOptions {
-        cache.cachingOptions(for: state.withLock { $0.hop }, response: fields)
-    }
-
     /// Begins the load, or its next hop.
     func start(at place: Place = .client) {
         switch StoredResponses.find(for: state.withLock { $0.hop }, in: cache) {
