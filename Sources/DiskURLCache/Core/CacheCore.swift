@@ -74,10 +74,6 @@ package final class CacheCore: Sendable {
 
     package var hub: EventHub { store.hub }
     package var now: Date { configuration.clock.now() }
-    /// The cache serves several users.
-    var isShared: Bool { configuration.isShared }
-    /// What becomes of a response whose body contradicts a digest that it states.
-    var wrongDigest: DiskURLCache.WrongDigest { configuration.wrongDigest }
     /// The cache's identifier in `Cache-Status`; nil if responses do not get the field.
     var cacheStatusName: String? { configuration.cacheStatusName }
 

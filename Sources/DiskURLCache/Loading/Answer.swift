@@ -34,7 +34,7 @@ extension DiskURLCache {
 extension BodyDigests {
     /// Those that are compared with the body that a caller gets, by the configuration.
     init?(of head: DeliveredHead, to request: DiskURLCache.Request, isDecoded: Bool, comparedBy cache: CacheCore) {
-        guard cache.wrongDigest == .failed else { return nil }
+        guard cache.configuration.wrongDigest == .failed else { return nil }
         self.init(head.fields, status: head.status, method: request.method, isDecoded: isDecoded)
     }
 }

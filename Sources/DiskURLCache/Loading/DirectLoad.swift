@@ -173,7 +173,7 @@ package final class LoadReader: Sendable {
         cache = beginning.cache
         self.transport = transport
         self.timeout = timeout
-        digests = cache.wrongDigest == .failed ? Mutex(nil) : nil
+        digests = cache.configuration.wrongDigest == .failed ? Mutex(nil) : nil
         if let (head, body, report) = beginning.end() {
             load = DirectLoad(head, body, report)
             course = .ended(report)

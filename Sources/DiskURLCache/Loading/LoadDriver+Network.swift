@@ -84,7 +84,8 @@ extension LoadDriver {
             guard state.fetch === token else { return nil }
             if let queue = state.answerQueue { return (queue, nil) }
             let response = ResponseHead(status: head.status, fields: head.fields)
-            guard let invalidation = state.machine.invalidation(by: response, isShared: cache.isShared) else {
+            guard let invalidation = state.machine.invalidation(by: response, isShared: cache.configuration.isShared)
+            else {
                 return nil
             }
             let queue = DispatchQueue(label: "DiskURLCache.answer")

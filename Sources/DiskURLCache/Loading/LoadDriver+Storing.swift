@@ -36,7 +36,7 @@ extension LoadDriver {
 
     /// Those of a body that are to be compared with it, by the configuration.
     private func statedDigests(_ fields: HeaderFields, status: Int, of hop: ResolvedRequest) -> BodyDigests? {
-        guard cache.wrongDigest != .accepted else { return nil }
+        guard cache.configuration.wrongDigest != .accepted else { return nil }
         return BodyDigests(
             fields, status: status, method: hop.facts.method, isDecoded: transport.decodesBodies)
     }

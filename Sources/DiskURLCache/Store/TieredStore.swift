@@ -101,7 +101,7 @@ final class TieredStore: Sendable {
         let known = memory.value(for: key)?.variants ?? []
         var below = disk?.variants(of: key) ?? []
         if let diskStore, diskStore.isShared, !below.isEmpty {
-            let now = diskStore.clock.now()
+            let now = now
             below.removeAll { variant in
                 guard removals.wasRemovedHere(key, variant.metadata, now: now) else { return false }
                 // For good: a newer answer does not replace what its lookup did not find, so it must not come back.

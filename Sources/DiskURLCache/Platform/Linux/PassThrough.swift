@@ -143,7 +143,7 @@
                 Invalidation(
                     method: request.httpMethod ?? "GET", isKeyed: false,
                     concernsURL: hop?.options.invalidatesURL != false, target: request.url, status: status,
-                    fields: fields, isShared: cache.isShared)
+                    fields: fields, isShared: cache.configuration.isShared)
             }
             let last = task.currentRequest ?? request
             let answer = invalidation(last, response.statusCode, HeaderFields(response))
