@@ -174,7 +174,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 core.emitNotStored(request, .partialContent)
             } else {
                 let span: Trace.Span = Trace.begin("store")
-                core.store(cachedResponse, for: request, isByLoader: true)
+                core.store(cachedResponse, for: request, by: .systemLoader)
                 Trace.end("store", span, "in memory")
             }
         } else if let request = dataTask.currentRequest {

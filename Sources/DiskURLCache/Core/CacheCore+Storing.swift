@@ -25,7 +25,7 @@ extension CacheCore {
         let ownKey = isOfHead ? lookupKey.storedForHead : lookupKey
         // The system's loader knows nothing of equivalent URLs (No-Vary-Search).
         let key = isBySystem ? ownKey : store.storingKey(ownKey, for: fields ?? [:], at: now)
-        if draft.isBySystem, case .memory(let body) = draft.body {
+        if draft.storer == .systemLoader, case .memory(let body) = draft.body {
             store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
             return nil
         }
@@ -38,7 +38,7 @@ extension CacheCore {
 
     private func placement(of draft: EntryDraft, _ options: DiskURLCache.Options) -> EntryPlacement {
         if draft.edited.isMemoryOnly || options.storage == .memoryOnly { return .memoryOnly }
-        guard !draft.isByApp, let response = draft.http else { return .memoryAndDisk }
+        guard draft.storer == .load, let response = draft.http else { return .memoryAndDisk }
         return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .memoryWhileFresh
     }
 
@@ -155,12 +155,12 @@ extension CacheCore {
     // MARK: The app's call
 
     /// Stores a response that the app, or the system's loader, gives for a request. An event says why it is not stored.
-    /// - Parameter isByLoader: the system's loader stores it.
     func store(
-        _ cached: CachedURLResponse, for request: URLRequest, variant: String? = nil, isByLoader: Bool = false
+        _ cached: CachedURLResponse, for request: URLRequest, variant: String? = nil,
+        by storer: EntryDraft.Storer = .app
     ) {
         let hop = resolve(DiskURLCache.Request(request), variant: variant)
-        if let reason = storeAppResponse(cached, for: hop, isByLoader: isByLoader) { emitNotStored(request, reason) }
+        if let reason = storeAppResponse(cached, for: hop, by: storer) { emitNotStored(request, reason) }
     }
 
     func emitNotStored(_ request: URLRequest, _ reason: DiskURLCache.Reason) {
@@ -170,7 +170,7 @@ extension CacheCore {
     /// Returns the reason if the response is not stored. Nil also if the store refused it, which the store reports
     /// itself.
     private func storeAppResponse(
-        _ cached: CachedURLResponse, for hop: ResolvedRequest, isByLoader: Bool
+        _ cached: CachedURLResponse, for hop: ResolvedRequest, by storer: EntryDraft.Storer
     ) -> DiskURLCache.Reason? {
         guard let key = hop.decision.key else { return hop.decision.refusal ?? .noKey }
         let fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
@@ -188,9 +188,7 @@ extension CacheCore {
         take(userInfoOf: cached, into: &edited, url: cached.response.url?.removingCredentials)
         // Memory returns the same object again.
         edited.presented = cached
-        var draft = EntryDraft(cached, response, edited)
-        draft.isBySystem = isByLoader
-        _ = insert(draft, for: hop)
+        _ = insert(EntryDraft(cached, response, edited, by: storer), for: hop)
         return nil
     }
 

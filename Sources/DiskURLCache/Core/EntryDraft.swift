@@ -3,17 +3,22 @@ import Foundation
 /// A response that is to be stored, by a load, a call of the app, the system's loader, or a POST whose answer serves a
 /// GET.
 struct EntryDraft {
+    enum Storer {
+        case load
+        /// The app itself: the response is written to disk however soon it expires.
+        case app
+        /// The system's loader: so is this one, but its threads do not wait for the disk.
+        case systemLoader
+    }
+
     var response: EntryMetadata.Response
     /// The URL for the record, without user name and password.
     var url: String?
     var body: Body
     /// The file in which the body was gathered, if it was; it can become the record.
     var file: IncomingBody?
-    var edited = EditedResponse()
-    /// Whether the app itself stores the response, which is then written to disk however soon it expires.
-    var isByApp = false
-    /// Whether the system's loader stores the response: its threads do not wait for the disk.
-    var isBySystem = false
+    var edited: EditedResponse
+    let storer: Storer
     /// Why the response may not be stored, but is held in memory for a while (`RecentAnswers`); nil if it is stored.
     var heldBecause: DiskURLCache.Reason?
 
@@ -23,15 +28,18 @@ struct EntryDraft {
         url = hop.request.urlWithoutCredentials
         self.body = body
         self.edited = edited
+        storer = .load
     }
 
     /// A response that the app made or received.
-    init(_ cached: CachedURLResponse, _ response: EntryMetadata.Response, _ edited: EditedResponse) {
+    init(
+        _ cached: CachedURLResponse, _ response: EntryMetadata.Response, _ edited: EditedResponse, by storer: Storer
+    ) {
         self.response = response
         url = cached.response.url?.withoutCredentials
         body = .memory(cached.data)
         self.edited = edited
-        isByApp = true
+        self.storer = storer
     }
 
     /// The response with a `Content-Length` that is true of the body.
