@@ -94,6 +94,6 @@ extension DiskURLCache.Inspector {
 
     /// Opens the directory like one more process that uses it, with an unlimited capacity, so that nothing is evicted.
     private func open() -> DiskStore {
-        DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: .max))
+        DiskStore(configuration: DiskConfiguration(directory: directory.path, capacity: .max))
     }
 }

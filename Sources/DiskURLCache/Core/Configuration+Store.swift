@@ -13,7 +13,7 @@ extension DiskURLCache.Configuration {
         let share = maximumEntryFraction
         var disk = storage?.layer(keepsURLs)
         if let directory {
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: diskCapacity)
+            var settings = DiskConfiguration(directory: directory.path, capacity: diskCapacity)
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
             settings.weighsSize = evictionWeighsSize
@@ -34,7 +34,7 @@ extension DiskURLCache.Configuration {
         }
         let fallbacks = fallbackDirectories.filter(\.isFileURL).map { directory in
             // The folder is never written, so the capacity only limits the largest record that is read.
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: Int(Int32.max))
+            var settings = DiskConfiguration(directory: directory.path, capacity: Int(Int32.max))
             settings.isReadOnly = true
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
         }

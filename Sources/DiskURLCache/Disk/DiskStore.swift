@@ -12,10 +12,8 @@ import Foundation
 /// row. The lock of the `catalog` is taken last and never held across file operations. A lookup takes `io` only if the
 /// rows and the files of its key may not agree.
 package final class DiskStore: StorageLayer {
-    package typealias Configuration = DiskConfiguration
-
     // Constant after construction.
-    let configuration: Configuration
+    let configuration: DiskConfiguration
     let files: any FileSystem
     let paths: DiskPaths
     let reader: RecordReader
@@ -67,7 +65,7 @@ package final class DiskStore: StorageLayer {
     /// - Parameter maintenance: the queue of the layer above, which sets its work. Nil makes a queue whose work is
     ///   `runPass(isFlush: false)`.
     package init(
-        configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
+        configuration: DiskConfiguration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
         maintenance: MaintenanceQueue? = nil, report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) {
         self.configuration = configuration

@@ -35,7 +35,7 @@
                 if call.number == end { kill(getpid(), SIGKILL) }
                 return nil
             }
-            var configuration = DiskStore.Configuration(
+            var configuration = DiskConfiguration(
                 directory: directory, capacity: seed % 3 == 0 ? 200 << 10 : 100 << 20)
             configuration.maintenanceDelay = 0
             let store = DiskStore(configuration: configuration, fileSystem: files)

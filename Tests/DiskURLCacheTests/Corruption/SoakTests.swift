@@ -42,7 +42,7 @@
         }
 
         static func runInChild(_ directory: String) {
-            let configuration = DiskStore.Configuration(directory: directory, capacity: capacity)
+            let configuration = DiskConfiguration(directory: directory, capacity: capacity)
             let dropped = Mutex(0)
             let store = DiskStore(configuration: configuration)
             store.flush()

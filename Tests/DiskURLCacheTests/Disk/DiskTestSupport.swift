@@ -105,9 +105,9 @@ final class DiskFixture: Sendable {
 
     func open(
         capacity: Int = 100 << 20, files: any FileSystem = SystemFiles(), clock: WallClock = .system,
-        _ change: (inout DiskStore.Configuration) -> Void = { _ in }
+        _ change: (inout DiskConfiguration) -> Void = { _ in }
     ) -> DiskStore {
-        var configuration = DiskStore.Configuration(directory: directory, capacity: capacity)
+        var configuration = DiskConfiguration(directory: directory, capacity: capacity)
         change(&configuration)
         return DiskStore(configuration: configuration, fileSystem: files, clock: clock, report: log.report)
     }

@@ -240,7 +240,7 @@ extension DiskStore {
                 ChildProcess.say("refused \(error.userID ?? .max)")
             }
             ChildProcess.say(store.variants(of: key).isEmpty ? "nothing" : "believed")
-            var configuration = DiskStore.Configuration(directory: ours, capacity: 1 << 20)
+            var configuration = DiskConfiguration(directory: ours, capacity: 1 << 20)
             configuration.isReadOnly = true
             let fallback = DiskStore(configuration: configuration)
             ChildProcess.say(

@@ -96,7 +96,7 @@ import Testing
     func releasedAtAnyMoment(number: Int) throws {
         let isCleared = number % 5 == 0
         do {
-            var configuration = DiskStore.Configuration(directory: fixture.directory, capacity: 100 << 20)
+            var configuration = DiskConfiguration(directory: fixture.directory, capacity: 100 << 20)
             configuration.maintenanceDelay = 0
             let store = DiskStore(configuration: configuration)
             for step in 0..<number { #expect(store.store(.test(testBody(step)), for: .test("\(step)")) == .written) }

@@ -186,7 +186,7 @@
             ChildProcess.say(stillThere && !store.contains(.test("51")) ? "500: reads" : "500: broken")
             store.remove(.test("1"))
             // Another cache finds a file of that name, and nothing in it.
-            var reading = DiskStore.Configuration(directory: directory, capacity: 100 << 20)
+            var reading = DiskConfiguration(directory: directory, capacity: 100 << 20)
             reading.isReadOnly = true
             let other = DiskStore(configuration: reading)
             let isRemoved = !store.contains(.test("1")) && !other.contains(.test("1")) && other.contains(.test("2"))

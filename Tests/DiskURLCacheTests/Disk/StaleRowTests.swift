@@ -18,7 +18,7 @@
         @Test func whatReplacesARecordThatARemovalHasReadIsKept() {
             let files = FaultyFileSystem()
             let store = DiskStore(
-                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files)
+                configuration: DiskConfiguration(directory: directory, capacity: 64 << 20), fileSystem: files)
             store.store(.test(testBody(1), sequence: 1, tags: ["t"]), for: Self.key)
             store.flush()
             let before = store.recordNames()
@@ -40,7 +40,7 @@
         /// An examination leaves out a slot into which its cache is writing.
         @Test func aGuestsRecordInASlotThatTheOwnerLostIsKnown() {
             let files = FaultyFileSystem()
-            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
             let owner = DiskStore(configuration: configuration, fileSystem: files)
             owner.flush()
             let guest = DiskStore(configuration: configuration)
@@ -63,7 +63,7 @@
         }
 
         @Test func theOwnerLearnsWhatAGuestRemovedAsDamaged() throws {
-            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
             let owner = DiskStore(configuration: configuration)
             owner.flush()
             let guest = DiskStore(configuration: configuration)
@@ -87,7 +87,7 @@
             let files = FaultyFileSystem()
             let during = Mutex<(@Sendable () -> Void)?>(nil)
             let remover = DiskStore(
-                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files,
+                configuration: DiskConfiguration(directory: directory, capacity: 64 << 20), fileSystem: files,
                 report: { event in
                     guard case .cannotDelete = event else { return }
                     during.withLock { action in
@@ -100,7 +100,7 @@
             remover.store(.test(testBody(1), sequence: 1, storedAt: Date() - 10), for: stuck)
             remover.store(.test(testBody(2), sequence: 2, storedAt: old), for: Self.key)
             remover.flush()
-            let other = DiskStore(configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20))
+            let other = DiskStore(configuration: DiskConfiguration(directory: directory, capacity: 64 << 20))
             other.flush()
             other.maintenance.pause()
             let metadata = StoredEntry.test(Data(), sequence: 3, storedAt: Date() - 10).metadata
@@ -121,7 +121,7 @@
         /// Another cache has put another variant into the slot of which the row tells.
         @Test func aStoreRemovesNoOtherVariant() throws {
             let files = FaultyFileSystem()
-            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
             let owner = DiskStore(configuration: configuration, fileSystem: files)
             owner.flush()
             let key = Self.key
@@ -145,7 +145,7 @@
 
         /// Another cache has freshened what is too old by the row.
         @Test func whatWasFreshenedDoesNotExpire() throws {
-            var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            var configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
             configuration.maximumStorageAge = 100
             // For the second store, whose clock is not ahead, the record is not too old yet.
             let owner = DiskStore(configuration: configuration, clock: WallClock { Date() + 50 })
@@ -166,7 +166,7 @@
         /// Another cache clears the folder, and stores in the new one, while a record is being written that fails then.
         @Test(arguments: [false, true]) func aFailedWriteRemovesNoOtherRecord(isLarge: Bool) throws {
             let files = FaultyFileSystem()
-            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
             let store = DiskStore(configuration: configuration, fileSystem: files)
             store.flush()
             store.maintenance.pause()

@@ -50,7 +50,7 @@ import Testing
         /// What is on disk, for another process, say.
         func bodyOnDisk(_ path: String) throws -> String? {
             let other = DiskStore(
-                configuration: DiskStore.Configuration(
+                configuration: DiskConfiguration(
                     directory: scratch.appending("c").path, capacity: store.disk?.capacity ?? 0))
             defer { other.close() }
             return try other.variants(of: key(path)).first?.load().map { String(decoding: $0.body, as: UTF8.self) }

@@ -50,7 +50,7 @@ final class Catalog: Sendable {
     /// The seconds after which an unused entry is a miss.
     private let maximumAccessAge: TimeInterval?
 
-    init(_ configuration: DiskStore.Configuration) {
+    init(_ configuration: DiskConfiguration) {
         contents = Mutex(Contents(capacity: max(0, configuration.capacity)), isContended: true)
         maximumAccessAge = configuration.maximumAccessAge
     }
