@@ -111,7 +111,7 @@ extension DiskURLCache.Inspector {
         let name = key.diskKey.name
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots {
-            let reading = reader.read(RecordName(key: name, slot: slot), extent, limit: .max >> 1)
+            let reading = reader.read(RecordName(key: name, slot: slot), extent, limit: .max)
             guard case .record(let record) = reading, record.isOf(key) else { continue }
             records.append(record)
         }

@@ -76,7 +76,7 @@ extension DiskURLCache {
             records.reserveCapacity(names.count)
             for (done, name) in names.enumerated() {
                 progress(done, names.count)
-                let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max >> 1)
+                let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max)
                 // The record was removed since the folder was listed: the cache may be in use.
                 if case .missing = reading { continue }
                 let used = positions[name].map { Date(recordSeconds: $0.accessedAt) }
@@ -94,7 +94,7 @@ extension DiskURLCache {
 
         /// A record's body, verified; nil if the record was removed or replaced since it was listed, or is damaged.
         public func body(of record: Record) -> Data? {
-            let reading = reader.read(record.name, .whole, limit: .max >> 1)
+            let reading = reader.read(record.name, .whole, limit: .max)
             guard case .record(let found) = reading, found.footer.sequence == record.sequence else { return nil }
             return found.body
         }

@@ -33,7 +33,7 @@ package struct Explainer {
     /// The app's options for the answer.
     var cacheOptions = DiskURLCache.Options()
     /// `DiskURLCache.Configuration.groupFields`
-    package var groupFields: [String] = []
+    var groupFields: [String] = []
     /// The stored responses are those of an equivalent of the URL.
     package var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.

@@ -148,7 +148,7 @@ struct CacheDirectory {
         }
         // The mode of the first record is taken for that of all, since the same program filled the directory.
         guard let first else { return nil }
-        guard case .unreadable(let error) = reader.read(first, .tail, limit: .max >> 1) else { return nil }
+        guard case .unreadable(let error) = reader.read(first, .tail, limit: .max) else { return nil }
         return .init(.notReadable, path: paths.records + "/" + first.text, errno: error.code)
     }
 

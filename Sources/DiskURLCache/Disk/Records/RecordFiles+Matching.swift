@@ -12,13 +12,13 @@ extension RecordFiles {
     func footer(of name: RecordName) -> RecordFooter? { tail(of: name)?.footer }
 
     private func tail(of name: RecordName) -> LoadedRecord? {
-        guard case .record(let record) = reader.read(name, .tail, limit: .max >> 1) else { return nil }
+        guard case .record(let record) = reader.read(name, .tail, limit: .max) else { return nil }
         return record
     }
 
     /// A record that cannot be read is removed as well, since it might match.
     func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        switch reader.read(row.name, .tail, limit: .max >> 1) {
+        switch reader.read(row.name, .tail, limit: .max) {
         case .record(let record): return matches(criteria, record, row)
         case .unreadable, .damaged: return true
         case .missing, .foreign: return false
@@ -36,7 +36,7 @@ extension RecordFiles {
         _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64,
         _ events: inout [DiskEvent]
     ) {
-        switch reader.read(row.name, .tail, limit: .max >> 1) {
+        switch reader.read(row.name, .tail, limit: .max) {
         case .record(let record):
             // It may be another record by now.
             guard matches(criteria, record, row) else { return }
