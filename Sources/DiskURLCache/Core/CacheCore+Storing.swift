@@ -17,7 +17,7 @@ extension CacheCore {
         }
         let options = hop.options(for: fields)
         let metadata = EntryMetadata(
-            sequence: 0, url: draft.url, response: draft.correctedResponse, storedAt: now,
+            url: draft.url, response: draft.correctedResponse, storedAt: now,
             placement: placement(of: draft, options), userInfo: draft.edited.userInfo,
             tags: tags(by: options, fields ?? [:], for: hop.request), isPinned: options.isPinned == true)
         // A response stored for `HEAD` cannot answer a `GET`.

@@ -124,8 +124,8 @@ extension CacheCore {
     func hold(_ draft: EntryDraft, for hop: ResolvedRequest, _ ticket: StoreTicket?) {
         guard let key = hop.ownKey, let ticket, case .memory(let body) = draft.body else { return }
         let metadata = EntryMetadata(
-            sequence: 0, url: draft.url, response: draft.correctedResponse, storedAt: now, placement: .memoryOnly,
-            userInfo: draft.edited.userInfo, tags: [], isPinned: false)
+            url: draft.url, response: draft.correctedResponse, storedAt: now, placement: .memoryOnly,
+            userInfo: draft.edited.userInfo)
         let entry = StoredEntry(metadata: metadata, body: body)
         recent.note(.response(StoredVariant(entry, from: .memory)), for: key, ticket, at: now)
     }

@@ -3,8 +3,8 @@ import Foundation
 /// Everything about a stored response except its body.
 package struct EntryMetadata: Sendable, Equatable {
     /// Orders the entries of a key by the time of storing: a larger number is more recent, even if the clock was set
-    /// back. From `EntrySequence`.
-    package var sequence: UInt64
+    /// back. From `EntrySequence`, which the store asks; 0 before.
+    package var sequence: UInt64 = 0
     /// The response's URL. Nil if URLs are not written to disk (`keepsURLs`): then the request's URL is used.
     package var url: String?
     var response: Response
@@ -13,11 +13,11 @@ package struct EntryMetadata: Sendable, Equatable {
     /// In which layers the entry may be stored.
     var placement: EntryPlacement
     /// The values of `userInfo` that are property-list values. Only the memory layer keeps the others.
-    var userInfo: [String: PropertyValue]
+    var userInfo: [String: PropertyValue] = [:]
     /// Names of the groups the entry belongs to, for removal by tag.
-    package var tags: [String]
+    package var tags: [String] = []
     /// Pinned entries are evicted last, within the pinned share of the capacity.
-    package var isPinned: Bool
+    package var isPinned = false
 
     enum Response: Sendable, Equatable {
         case http(StoredResponse)

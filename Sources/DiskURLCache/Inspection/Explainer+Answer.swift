@@ -70,9 +70,7 @@ extension Explainer {
 
     /// A response as it would be found later, without its body.
     private func likeStored(_ response: StoredResponse) -> StoredVariant {
-        let metadata = EntryMetadata(
-            sequence: 0, url: nil, response: .http(response), storedAt: now, placement: .memoryAndDisk, userInfo: [:],
-            tags: [], isPinned: false)
+        let metadata = EntryMetadata(response: .http(response), storedAt: now, placement: .memoryAndDisk)
         return StoredVariant(metadata, bodyLength: 0, from: .memory) { nil }
     }
 

@@ -40,9 +40,8 @@ extension TieredStore {
         // Another thread may do the same: the list that is stored last leads to what is stored after it.
         let list = known?.noting(value) ?? VariationList(value)
         let metadata = EntryMetadata(
-            sequence: 0, url: nil,
             response: .other(mimeType: Self.listType, expectedContentLength: -1, textEncodingName: nil), storedAt: now,
-            placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: false)
+            placement: .memoryAndDisk)
         store(metadata, .memory(Data(list.text.utf8)), for: listKey, isList: true)
         // Read, since a guest never knows for sure that nothing is stored under a key.
         if !contains(Self.mark) { store(metadata, .memory(Data()), for: Self.mark, isList: true) }
