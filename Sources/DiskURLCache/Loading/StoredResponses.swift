@@ -14,29 +14,19 @@ final class StoredResponses: Sendable {
     /// How many fetches of the key had ended before the lookup: see `LoadTable.join`.
     let endedFetches: UInt64
 
-    private init(
-        _ variants: [StoredVariant], options: CachingOptions, equivalent: RequestKey? = nil,
-        failure: (any Swift.Error)? = nil, endedFetches: UInt64
+    /// - Parameter options: for these responses; their argument are the fields of the most recent one.
+    init(
+        _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
+        endedFetches: UInt64 = 0, options: (HeaderFields?) -> CachingOptions
     ) {
-        self.variants = variants
-        self.options = options
+        variants = found.allSatisfy(\.isHTTP) ? found : found.filter(\.isHTTP)
+        self.options = options(variants.first?.response.fields)
         self.equivalent = equivalent
         self.failure = failure
         self.endedFetches = endedFetches
     }
 
-    /// - Parameter options: for these responses; their argument are the fields of the most recent one.
-    convenience init(
-        _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
-        endedFetches: UInt64 = 0, options: (HeaderFields?) -> CachingOptions
-    ) {
-        let variants = found.allSatisfy(\.isHTTP) ? found : found.filter(\.isHTTP)
-        self.init(
-            variants, options: options(variants.first?.response.fields), equivalent: equivalent, failure: failure,
-            endedFetches: endedFetches)
-    }
-
-    static let none = StoredResponses([], options: CachingOptions(), endedFetches: 0)
+    static let none = StoredResponses([]) { _ in CachingOptions() }
 
     /// Where the stored responses to a request are.
     enum Place {
@@ -87,11 +77,11 @@ final class StoredResponses: Sendable {
     }
 
     /// As if none were stored.
-    var removed: StoredResponses { StoredResponses([], options: options, endedFetches: endedFetches) }
+    var removed: StoredResponses { StoredResponses([], endedFetches: endedFetches) { _ in options } }
 
     /// The same without the failure.
     var withoutFailure: StoredResponses {
-        StoredResponses(variants, options: options, endedFetches: endedFetches)
+        StoredResponses(variants, endedFetches: endedFetches) { _ in options }
     }
 }
 
