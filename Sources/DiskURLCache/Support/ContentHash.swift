@@ -18,13 +18,13 @@ struct ContentHash: Sendable {
 
     private let algorithm: Algorithm
     private var state: State
-    /// The bytes that fill no block yet.
-    private var rest: [UInt8] = []
+    private var buffer: BlockBuffer
     /// Of all bytes.
     private var count: UInt64 = 0
 
     init(_ algorithm: Algorithm) {
         self.algorithm = algorithm
+        buffer = BlockBuffer(blockLength: algorithm.blockLength)
         state =
             switch algorithm {
             case .sha256: .sha256(SHA256Digest.initialState)
@@ -34,27 +34,14 @@ struct ContentHash: Sendable {
 
     mutating func update(_ piece: Data) {
         count &+= UInt64(piece.count)
-        piece.withUnsafeBytes { bytes in
-            var bytes = bytes[...]
-            if !rest.isEmpty {
-                let missing = bytes.prefix(algorithm.blockLength - rest.count)
-                rest += missing
-                bytes = bytes.dropFirst(missing.count)
-                guard rest.count == algorithm.blockLength else { return }
-                rest.withUnsafeBytes { state.compress($0) }
-                rest = []
-            }
-            let whole = bytes.count / algorithm.blockLength * algorithm.blockLength
-            state.compress(UnsafeRawBufferPointer(rebasing: bytes.prefix(whole)))
-            rest = Array(bytes.dropFirst(whole))
-        }
+        piece.withUnsafeBytes { bytes in buffer.append(bytes) { state.compress($0) } }
     }
 
     /// Of all bytes so far.
     var digest: [UInt8] {
         // The rest, one 0x80 byte, zeros, and the length in bits.
         let lengthBytes = algorithm.blockLength / 8
-        var tail = rest + [0x80]
+        var tail = buffer.rest + [0x80]
         while tail.count % algorithm.blockLength != algorithm.blockLength - lengthBytes { tail.append(0) }
         tail += [UInt8](repeating: 0, count: lengthBytes - 8)
         tail += withUnsafeBytes(of: (count &* 8).bigEndian) { Array($0) }

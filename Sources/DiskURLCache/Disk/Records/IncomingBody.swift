@@ -169,26 +169,12 @@ final class IncomingSpace: Sendable {
 /// A checksum of bytes that come in pieces of any length.
 struct PiecewiseChecksum {
     private var checksum = Checksum()
-    /// The last bytes, less than a block.
-    private var rest: [UInt8] = []
+    private var buffer = BlockBuffer(blockLength: Checksum.blockSize)
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        var bytes = bytes[...]
-        if !rest.isEmpty {
-            let missing = bytes.prefix(Checksum.blockSize - rest.count)
-            rest += missing
-            bytes = bytes.dropFirst(missing.count)
-            guard rest.count == Checksum.blockSize else { return }
-            rest.withUnsafeBytes { checksum.update($0) }
-            rest.removeAll(keepingCapacity: true)
-        }
-        let whole = bytes.prefix(bytes.count / Checksum.blockSize * Checksum.blockSize)
-        checksum.update(UnsafeRawBufferPointer(rebasing: whole))
-        rest += bytes.dropFirst(whole.count)
-    }
+    mutating func update(_ bytes: UnsafeRawBufferPointer) { buffer.append(bytes) { checksum.update($0) } }
 
     var finished: UInt64 {
         var checksum = checksum
-        return rest.withUnsafeBytes { checksum.finish($0) }
+        return buffer.rest.withUnsafeBytes { checksum.finish($0) }
     }
 }
