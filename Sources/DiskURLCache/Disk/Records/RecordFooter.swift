@@ -34,28 +34,24 @@ package struct RecordFooter: Sendable, Hashable {
     /// Writes the footer into the space at the end of `tail`, after the metadata. Its checksum covers both.
     func write(into tail: UnsafeMutableRawBufferPointer) {
         let start = tail.count - Self.length
-        var end = start
-        func append<Number: FixedWidthInteger>(_ number: Number) {
-            tail.storeBytes(of: number.littleEndian, toByteOffset: end, as: Number.self)
-            end += MemoryLayout<Number>.size
-        }
-        append(Self.magic)
-        append(Self.version)
-        append(name.slot)
-        append(UInt8(isPinned ? 1 : 0) | UInt8(isOfURL ? 2 : 0))
-        append(name.key.resource.bigEndian)
-        append(name.key.low.bigEndian)
-        for word in 0..<4 { append(digest.words[word].bigEndian) }
-        append(sequence)
-        append(hostHash)
-        append(tagFilter.bits)
-        append(storedAt)
-        append(varyHash)
-        append(UInt64(metadataLength))
-        append(UInt64(bodyLength))
-        append(bodyChecksum)
-        let seed = Checksum.of(UnsafeRawBufferPointer(rebasing: tail[start..<end]))
-        append(Checksum.of(UnsafeRawBufferPointer(rebasing: tail[..<start]), seed: seed))
+        var cursor = ByteWriter.Cursor(room: UnsafeMutableRawBufferPointer(rebasing: tail[start...]))
+        cursor.append(Self.magic)
+        cursor.append(Self.version)
+        cursor.append(name.slot)
+        cursor.append(UInt8(isPinned ? 1 : 0) | UInt8(isOfURL ? 2 : 0))
+        cursor.append(name.key.resource.bigEndian)
+        cursor.append(name.key.low.bigEndian)
+        cursor.append(digest)
+        cursor.append(sequence)
+        cursor.append(hostHash)
+        cursor.append(tagFilter.bits)
+        cursor.append(storedAt)
+        cursor.append(varyHash)
+        cursor.append(UInt64(metadataLength))
+        cursor.append(UInt64(bodyLength))
+        cursor.append(bodyChecksum)
+        let seed = Checksum.of(UnsafeRawBufferPointer(rebasing: tail[start..<start + Self.checksumOffset]))
+        cursor.append(Checksum.of(UnsafeRawBufferPointer(rebasing: tail[..<start]), seed: seed))
     }
 
     package enum Decoded {
