@@ -248,7 +248,7 @@ extension DiskStore {
     @discardableResult
     func evictIfNeeded() -> Bool {
         maintenance.assertCurrent()
-        guard catalog.state.isCurrent, isOverCapacity else { return false }
+        guard catalog.state.isCurrent, excess > 0 else { return false }
         let target = catalog.capacity.share(configuration.lowWaterFraction)
         let policy = EvictionPolicy(
             pinnedLimit: catalog.capacity.share(configuration.pinnedFraction), weighsSize: configuration.weighsSize)

@@ -324,8 +324,6 @@ package final class DiskStore: StorageLayer {
     /// The bytes above the capacity; negative if below.
     var excess: Int { withIO { footprint($0) - catalog.capacity } }
 
-    var isOverCapacity: Bool { excess > 0 }
-
     /// The largest size of a record, in bytes.
     package var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }
 
