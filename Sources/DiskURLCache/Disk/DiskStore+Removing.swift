@@ -8,25 +8,33 @@ extension DiskStore {
         announcing(.removed(name)) { withIO { records.remove(name, &$0.events) } }
     }
 
-    /// Removes one variant.
+    /// Removes one variant. A record of the key that cannot be read is removed as well, since it might be that variant.
     package func remove(_ key: RequestKey, variant: VaryKey) { remove(key.name, variant: variant.recordHash) }
 
     func remove(_ name: KeyName, variant: UInt64) {
         let hash = UInt32(truncatingIfNeeded: variant)
+        /// The row of a record that was not read does not say which variant it is.
+        func isOfVariant(_ row: IndexRow) -> Bool {
+            if !row.isPartial { return row.varyHash == hash }
+            return records.mayMatch(row.name) { UInt32(truncatingIfNeeded: $0.varyHash) == hash }
+        }
         // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
         // never written to disk.
         // An index that knows every record is asked without the lock of the files.
         let rows = catalog.exactRows(of: name) ?? withIO { records.examine(name, &$0.events) }
-        guard rows.contains(where: { $0.varyHash == hash }) else { return }
-        announcing(.stored(name)) { withIO { records.remove(name, &$0.events) { $0.varyHash == hash } } }
+        guard rows.contains(where: isOfVariant) else { return }
+        announcing(.stored(name)) { withIO { records.remove(name, &$0.events, where: isOfVariant) } }
     }
 
-    /// Removes the record with this sequence number, if it is still there.
+    /// Removes the record with this sequence number, if it is still there. A record of the key that cannot be read is
+    /// removed as well, since it might be that one.
     func remove(_ key: RequestKey, sequence: UInt64) {
         let name = key.name
         announcing(.stored(name)) {
             withIO { io in
-                records.remove(name, &io.events) { records.footer(of: $0.name)?.sequence == sequence }
+                records.remove(name, &io.events) { row in
+                    records.mayMatch(row.name) { $0.sequence == sequence }
+                }
             }
         }
     }

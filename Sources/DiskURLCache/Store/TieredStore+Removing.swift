@@ -30,14 +30,12 @@ extension TieredStore {
     func remove(_ key: RequestKey, _ metadata: EntryMetadata, by ticket: StoreTicket? = nil) {
         stripe(of: key).withLock { _ in
             if let ticket { removals.note(resource: key.resource, asOf: ticket) }
-            let isStored = lookup(key).variants().contains { variant in
-                let stored = variant.metadata
-                guard stored.varyKey == metadata.varyKey else { return false }
-                if stored.sequence == metadata.sequence { return true }
-                guard let ticket, let response = stored.http else { return false }
-                return response.requestTime <= ticket.askedAt
+            let stored = lookup(key).variants().first { $0.metadata.varyKey == metadata.varyKey }?.metadata
+            if let stored, stored.sequence != metadata.sequence {
+                guard let ticket, let response = stored.http, response.requestTime <= ticket.askedAt else { return }
             }
-            if isStored { erase(key, metadata.varyKey) }
+            // A variant that is not found may be there all the same: perhaps its record cannot be read at this moment.
+            erase(key, metadata.varyKey)
         }
     }
 

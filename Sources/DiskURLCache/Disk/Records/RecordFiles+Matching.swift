@@ -16,6 +16,16 @@ extension RecordFiles {
         return record
     }
 
+    /// Whether the footer of a record meets a condition. A record that cannot be read is taken to meet it, since it
+    /// might.
+    func mayMatch(_ name: RecordName, _ isMatch: (RecordFooter) -> Bool) -> Bool {
+        switch reader.read(name, .tail, limit: .max >> 1) {
+        case .record(let record): isMatch(record.footer)
+        case .unreadable, .damaged: true
+        case .missing, .foreign: false
+        }
+    }
+
     /// A record that cannot be read is removed as well, since it might match.
     func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         switch reader.read(row.name, .tail, limit: .max) {

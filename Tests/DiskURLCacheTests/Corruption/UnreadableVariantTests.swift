@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Removals of one variant while its record cannot be read for a moment: it does not come back.
+@Suite struct UnreadableVariantTests {
+    private let fixture: DiskFixture
+    private let files = FaultyFileSystem()
+    private let key = RequestKey.test("a")
+    private let german = StoredEntry.test(testBody(1), sequence: 1, language: "de")
+    private let english = StoredEntry.test(testBody(2), sequence: 2, language: "en")
+
+    init() throws { fixture = try DiskFixture() }
+
+    static let errors = [EMFILE, ENFILE, ENOMEM, EIO]
+
+    /// The records of both languages are on disk, and another cache owns the directory.
+    private func guest() -> (owner: DiskStore, guest: DiskStore) {
+        let owner = fixture.open()
+        owner.flush()
+        owner.maintenance.pause()
+        owner.store(german, for: key)
+        owner.store(english, for: key)
+        let guest = fixture.open(files: files)
+        guest.flush()
+        guest.maintenance.pause()
+        return (owner, guest)
+    }
+
+    private func failing(_ error: Int32, _ work: () -> Void) {
+        files.rule = { $0.operation == .open && $0.isRecord ? .error(error) : nil }
+        work()
+        files.rule = { _ in nil }
+    }
+
+    @Test(arguments: errors) func aVariantThatAGuestRemoves(error: Int32) {
+        let (owner, guest) = guest()
+        failing(error) { guest.remove(key, variant: german.metadata.varyKey) }
+        #expect(!guest.variants(of: key).contains { $0.metadata.sequence == 1 })
+        withExtendedLifetime(owner) {}
+    }
+
+    @Test(arguments: errors) func aResponseThatAGuestRemovesByItsNumber(error: Int32) {
+        let (owner, guest) = guest()
+        failing(error) { guest.remove(key, sequence: 1) }
+        #expect(!guest.variants(of: key).contains { $0.metadata.sequence == 1 })
+        withExtendedLifetime(owner) {}
+    }
+
+    /// A record that is larger than the capacity of the cache that removes it.
+    @Test func aVariantThatIsTooLargeForTheGuest() {
+        let owner = fixture.open()
+        owner.flush()
+        owner.maintenance.pause()
+        owner.store(.test(testBody(1, length: 100_000), sequence: 1, language: "de"), for: key)
+        owner.store(english, for: key)
+        let guest = fixture.open(capacity: 64 << 10)
+        guest.flush()
+        guest.maintenance.pause()
+        guest.remove(key, variant: german.metadata.varyKey)
+        owner.lookLater()
+        #expect(owner.variants(of: key).map(\.metadata.sequence) == [2])
+    }
+
+    /// The server denies a response of which memory knows nothing any more.
+    @Test(arguments: errors) func aVariantThatTheServerDenies(error: Int32) {
+        let maintenance = MaintenanceQueue()
+        let disk = DiskStore(
+            configuration: DiskStore.Configuration(directory: fixture.directory, capacity: 64 << 20),
+            fileSystem: files, maintenance: maintenance)
+        let store = TieredStore.over(disk, maintenance)
+        store.flush()
+        maintenance.pause()
+        disk.store(german, for: key)
+        disk.store(english, for: key)
+        failing(error) { store.remove(key, german.metadata) }
+        #expect(store.lookup(key).variants().map(\.metadata.sequence) == [2])
+    }
+
+    /// A newer answer of the same variant stays.
+    @Test func aVariantThatWasReplacedMeanwhileStays() {
+        let maintenance = MaintenanceQueue()
+        let disk = DiskStore(
+            configuration: DiskStore.Configuration(directory: fixture.directory, capacity: 64 << 20),
+            maintenance: maintenance)
+        let store = TieredStore.over(disk, maintenance)
+        store.flush()
+        maintenance.pause()
+        disk.store(.test(testBody(3), sequence: 3, language: "de"), for: key)
+        store.remove(key, german.metadata)
+        #expect(store.lookup(key).variants().map(\.metadata.sequence) == [3])
+    }
+}
