@@ -67,7 +67,7 @@ import Testing
     @Test(arguments: errors) func aVariantThatTheServerDenies(error: Int32) {
         let maintenance = MaintenanceQueue()
         let disk = DiskStore(
-            configuration: DiskStore.Configuration(directory: fixture.directory, capacity: 64 << 20),
+            configuration: DiskConfiguration(directory: fixture.directory, capacity: 64 << 20),
             fileSystem: files, maintenance: maintenance)
         let store = TieredStore.over(disk, maintenance)
         store.flush()
@@ -82,7 +82,7 @@ import Testing
     @Test func aVariantThatWasReplacedMeanwhileStays() {
         let maintenance = MaintenanceQueue()
         let disk = DiskStore(
-            configuration: DiskStore.Configuration(directory: fixture.directory, capacity: 64 << 20),
+            configuration: DiskConfiguration(directory: fixture.directory, capacity: 64 << 20),
             maintenance: maintenance)
         let store = TieredStore.over(disk, maintenance)
         store.flush()
