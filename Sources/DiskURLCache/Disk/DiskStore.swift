@@ -29,7 +29,7 @@ package final class DiskStore: StorageLayer {
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
     /// The time when the next lookup looks for changes by other processes.
     let nextCheck = CheckTime()
-    /// The time for the next check that the path still leads to the same folder of records.
+    /// The time for the next check that the paths still lead to the same folder of records, and to the same lock.
     let nextFolderCheck = CheckTime()
     /// Bodies that are arriving.
     let incoming = IncomingSpace()
@@ -258,7 +258,10 @@ package final class DiskStore: StorageLayer {
 
     private func look(at now: UInt64, mayMake: Bool) {
         guard isOpeningProcess else { return }
-        if nextFolderCheck.isDue(at: now) { checkFolder() }
+        if nextFolderCheck.isDue(at: now) {
+            checkFolder()
+            membership.leaveIfLockIsGone(self)
+        }
         if configuration.isReadOnly { return }
         tell(membership.look(for: self, mayMake: mayMake))
     }

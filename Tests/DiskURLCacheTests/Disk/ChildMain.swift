@@ -13,6 +13,7 @@
             case "load": try CrashLoad.runInChild(directory)
             case "share": ProcessScenarios.share(directory)
             case "hold": ProcessScenarios.hold(directory)
+            case "take": ProcessScenarios.take(directory)
             case "stop": ProcessScenarios.stop(directory)
             case "remove": try SharedRemovalTests.removeInChild(directory)
             case "fork": try ProcessScenarios.fork(directory)

@@ -54,6 +54,19 @@
             store.close()
         }
 
+        /// Owns a directory whose file `lock` was deleted, until it hears that everything may have been removed.
+        static func take(_ directory: String) {
+            let store = open(directory)
+            store.observeChanges { if $0.contains(.removedAll) { ChildProcess.say("forgets") } }
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            ChildProcess.say("taken")
+            ChildProcess.waitForParent()
+            store.lookLater()
+            ChildProcess.say(store.isOwner ? "still owner" : "no owner")
+            ChildProcess.waitForParent()
+        }
+
         /// Stops itself in the middle of writing a record.
         static func stop(_ directory: String) {
             let files = FaultyFileSystem()
@@ -246,6 +259,49 @@
             store.flush()
             #expect(fixture.log.count { $0 == .becameOwner } == 1)
             #expect(store.body(key) == testBody(2))
+            #expect(store.usage == fixture.allocatedByRecords())
+        }
+
+        /// A cleaner of old files deletes `lock`, which is never written again. Another process makes a new one.
+        @Test func anOwnerWhoseLockWasDeletedLeaves() throws {
+            let changes = Mutex<[DirectoryChange]>([])
+            let store = fixture.open()
+            store.observeChanges { new in changes.withLock { $0 += new } }
+            store.flush()
+            store.maintenance.pause()
+            try SystemFiles().unlink(fixture.directory + "/lock")
+            let child = try ChildProcess("take", directory: fixture.directory)
+            #expect(child.nextLine() == "owner")
+            #expect(child.nextLine() == "taken")
+            #expect(store.isOwner, "nothing has told of it yet")
+            store.lookLater()
+            #expect(!store.isOwner)
+            #expect(changes.withLock { $0 }.contains(.removedAll), "the other may have removed something")
+            #expect(store.body(key) == testBody(1))
+            child.release()
+            #expect(child.nextLine() == "forgets", "this cache may have removed something")
+            #expect(child.nextLine() == "still owner")
+            store.remove(key)
+            child.kill()
+            store.flush()
+            #expect(store.isOwner)
+            #expect(store.body(key) == nil)
+        }
+
+        /// Nobody else has come.
+        @Test func anOwnerWhoseLockWasDeletedMakesItAnew() throws {
+            let store = fixture.open()
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            store.maintenance.pause()
+            try SystemFiles().unlink(fixture.directory + "/lock")
+            store.lookLater()
+            #expect(store.isOwner)
+            #expect(store.body(key) == testBody(1))
+            let child = try ChildProcess("hold", directory: fixture.directory)
+            #expect(child.nextLine() == "held", "it is a guest")
+            child.release()
+            store.flush()
             #expect(store.usage == fixture.allocatedByRecords())
         }
 

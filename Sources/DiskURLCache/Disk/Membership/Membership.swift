@@ -93,6 +93,18 @@ final class Membership: Sendable {
 
     // MARK: Coming and going
 
+    /// An owner whose file `lock` is gone leaves. The next look asks for the lock again, as that of any cache does.
+    /// Another process may own the directory by now, and each of the two took itself to be alone.
+    func leaveIfLockIsGone(_ store: DiskStore) {
+        state.withLock { state in
+            guard case .owner(let lock, _, _) = store.catalog.state, lock.isGone else { return }
+            part(&state, store)
+            state.hasUntoldRemovals = true
+            store.giveUpLock()
+            store.maintenance.schedule(after: 0)
+        }
+    }
+
     /// There may be other caches, which are heard by the file.
     private func join(_ state: inout State, _ file: ChangeFile, _ store: DiskStore) {
         state.file = file

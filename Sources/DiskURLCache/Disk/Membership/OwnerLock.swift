@@ -7,6 +7,9 @@ import Foundation
 /// of the file is closed there. So within a process a registry lets only one cache open the file.
 final class OwnerLock: Sendable {
     private let files: any FileSystem
+    private let path: String
+    /// Of the file `lock`, which stays open, so that no other file gets its number.
+    private let identity: FileIdentity
     /// Nil after the release. The directory is kept open so that no other directory gets its inode number.
     private let opened: Mutex<(lock: Int32, directory: OpenFile)?>
     private let directory: FileIdentity
@@ -20,9 +23,12 @@ final class OwnerLock: Sendable {
     private static let registry = Mutex<Set<FileIdentity>>([])
 
     private init(
-        _ files: any FileSystem, _ locked: LockedFile, _ opened: OpenFile, _ directory: FileIdentity
+        _ files: any FileSystem, _ paths: DiskPaths, _ locked: LockedFile, _ opened: OpenFile,
+        _ directory: FileIdentity
     ) {
         self.files = files
+        path = paths.lock
+        identity = locked.identity
         isCertain = locked.isCertain
         isFirst = locked.isFirst
         self.opened = Mutex((locked.file, opened))
@@ -37,26 +43,30 @@ final class OwnerLock: Sendable {
             return nil
         }
         let opened = OpenFile(file, files)
-        if let locked = lockedFile(files, paths) { return OwnerLock(files, locked, opened, directory) }
+        if let locked = lockedFile(files, paths) { return OwnerLock(files, paths, locked, opened, directory) }
         withExtendedLifetime(opened) { giveUp(directory) }
         return nil
     }
 
     private struct LockedFile {
         let file: Int32
+        let identity: FileIdentity
         let isCertain: Bool
         let isFirst: Bool
     }
 
     private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> LockedFile? {
-        guard let file = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file else { return nil }
+        guard let (file, status) = try? files.openRegular(paths.lock, O_RDWR | O_CREAT) else { return nil }
+        let identity = status.identity
         do throws(Errno) {
             if try files.lockProcess(file) {
-                return LockedFile(file: file, isCertain: true, isFirst: isFirst(file, files))
+                return LockedFile(file: file, identity: identity, isCertain: true, isFirst: isFirst(file, files))
             }
         } catch {
             // On a file system without locks only the registry decides.
-            if error.isWithoutLocks { return LockedFile(file: file, isCertain: false, isFirst: false) }
+            if error.isWithoutLocks {
+                return LockedFile(file: file, identity: identity, isCertain: false, isFirst: false)
+            }
         }
         files.closeQuietly(file)
         return nil
@@ -71,6 +81,16 @@ final class OwnerLock: Sendable {
             return true
         } catch {
             return false
+        }
+    }
+
+    /// Whether the file was deleted or replaced while it was locked, as cleaners of old files do it: then another
+    /// process can lock the new one.
+    var isGone: Bool {
+        do throws(Errno) {
+            return try files.status(at: path).identity != identity
+        } catch {
+            return error.isMissing
         }
     }
 
