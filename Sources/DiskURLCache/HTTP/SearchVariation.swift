@@ -89,8 +89,8 @@ struct SearchVariation: Sendable, Hashable {
             case UInt8(ascii: "+"): result.append(0x20)
             case UInt8(ascii: "%"):
                 let digits = rest.prefix(2)
-                if digits.count == 2, let high = hexValue(digits[digits.startIndex]),
-                    let low = hexValue(digits[digits.startIndex + 1])
+                if digits.count == 2, let high = HexDigits.value(of: digits[digits.startIndex]),
+                    let low = HexDigits.value(of: digits[digits.startIndex + 1])
                 {
                     result.append(high << 4 | low)
                     rest = rest.dropFirst(2)
@@ -101,14 +101,5 @@ struct SearchVariation: Sendable, Hashable {
             }
         }
         return String(decoding: result, as: UTF8.self)
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

@@ -310,13 +310,10 @@ extension StructuredField {
         }
 
         private mutating func hexDigit() throws(Malformed) -> UInt8 {
-            guard let byte = next else { throw Malformed() }
+            guard let byte = next, Self.isDigit(byte) || Self.isLowercase(byte), let value = HexDigits.value(of: byte)
+            else { throw Malformed() }
             position += 1
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): return byte - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): return byte - UInt8(ascii: "a") + 10
-            default: throw Malformed()
-            }
+            return value
         }
 
         private static func isDigit(_ byte: UInt8) -> Bool {

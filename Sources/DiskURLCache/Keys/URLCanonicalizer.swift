@@ -154,8 +154,8 @@ enum URLCanonicalizer {
         while percent < end {
             // Upper-case digits, and no escaped character that needs no escape.
             guard percent + 2 < count else { return false }
-            guard bytes[percent + 1] < 97, let high = hexValue(bytes[percent + 1]) else { return false }
-            guard bytes[percent + 2] < 97, let low = hexValue(bytes[percent + 2]) else { return false }
+            guard bytes[percent + 1] < 97, let high = HexDigits.value(of: bytes[percent + 1]) else { return false }
+            guard bytes[percent + 2] < 97, let low = HexDigits.value(of: bytes[percent + 2]) else { return false }
             guard !isUnreserved(high << 4 | low) else { return false }
             percent = next(.percent, from: percent + 1, to: end)
         }
@@ -204,8 +204,8 @@ enum URLCanonicalizer {
         result.reserveCapacity(bytes.count)
         var rest = Array(bytes)[...]
         while let byte = rest.popFirst() {
-            guard byte == .percent, rest.count >= 2, let high = hexValue(rest[rest.startIndex]),
-                let low = hexValue(rest[rest.startIndex + 1])
+            guard byte == .percent, rest.count >= 2, let high = HexDigits.value(of: rest[rest.startIndex]),
+                let low = HexDigits.value(of: rest[rest.startIndex + 1])
             else {
                 result.append(byte)
                 continue
@@ -248,15 +248,6 @@ enum URLCanonicalizer {
         switch byte {
         case 48...57, 65...90, 97...122, .dot, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"): true
         default: false
-        }
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 48...57: byte - 48
-        case 65...70: byte - 55
-        case 97...102: byte - 87
-        default: nil
         }
     }
 }

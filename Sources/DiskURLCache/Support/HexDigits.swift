@@ -1,5 +1,16 @@
-/// Hexadecimal digits in lower case, eight at a time: opening a cache reads the name of every record.
+/// Hexadecimal digits. Those of names are in lower case, and are handled eight at a time: opening a cache reads the
+/// name of every record.
 enum HexDigits {
+    /// What a digit of either case stands for; nil if the byte is none.
+    static func value(of byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
     /// Writes the sixteen digits of a number.
