@@ -12,6 +12,11 @@ enum Age {
         return min(facts.ageOnArrival.corrected.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
     }
 
+    /// `age_value`: the first member of the `Age` field; nil if there is none, or if it is invalid (RFC 9111 §5.1).
+    static func value(in fields: HeaderFields) -> Int64? {
+        fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) }
+    }
+
     /// The seconds by which clocks may differ in normal use: after a correction by NTP, or between two machines with
     /// the same store.
     static let clockTolerance: TimeInterval = 10
@@ -24,7 +29,7 @@ enum Age {
 
     /// How old a response was when it arrived, in seconds.
     struct OnArrival: Sendable, Equatable {
-        /// `age_value`: the first member of the `Age` field when that is valid, 0 otherwise (RFC 9111 §5.1).
+        /// `age_value`; 0 without a valid one.
         let value: Int64
         /// `response_delay`
         let delay: Int64
@@ -35,8 +40,7 @@ enum Age {
         var corrected: Int64 { max(apparent, value.addingSaturated(delay)) }
 
         init(of response: StoredResponse) {
-            let first = response.fields["Age"].flatMap { FieldSyntax.members(of: $0).first }
-            value = first.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
+            value = Age.value(in: response.fields) ?? 0
             delay = max(0, response.responseTime.timeIntervalSince(response.requestTime).wholeSeconds)
             apparent = max(0, response.responseTime.timeIntervalSince(Freshness.date(of: response)).wholeSeconds)
         }

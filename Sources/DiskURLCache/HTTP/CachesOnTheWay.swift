@@ -17,8 +17,7 @@ struct CachesOnTheWay {
         if caches.isEmpty, let value = fields["X-Cache"] {
             statements.append(Statement(text: "X-Cache: \(value). No standard defines what that says."))
         }
-        let age = fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) }
-        if let age, age > 0 {
+        if let age = Age.value(in: fields), age > 0 {
             statements.append(
                 Statement(
                     text: "It was \(age) s old when it arrived: a cache on the way had it.", source: "RFC 9111 §5.1"))

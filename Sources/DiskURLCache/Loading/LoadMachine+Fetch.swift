@@ -303,10 +303,8 @@ extension StorageVerdict {
 }
 
 extension ResponseHead {
-    /// `Age` of an answer that has just arrived (RFC 9111 §5.1); 0 without one.
-    var age: Int64 {
-        fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
-    }
+    /// `Age` of an answer that has just arrived; 0 without one.
+    var age: Int64 { Age.value(in: fields) ?? 0 }
 
     /// The body's length as the head gives it. Nil for a coded body, since bodies arrive decoded.
     var bodyLength: Int? {
