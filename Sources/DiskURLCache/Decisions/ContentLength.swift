@@ -20,7 +20,7 @@ enum ContentLength {
         case 204, 205: return length > 0 ? .wrongLength(length, stated: 0) : nil
         case 206: return PartialContent.isConsistent(response, length: length) ? nil : .partialContent
         default:
-            guard !isCoded(response.fields), let stated = stated(in: response.fields), stated > length else {
+            guard !response.fields.nameCoding, let stated = stated(in: response.fields), stated > length else {
                 return nil
             }
             return .wrongLength(length, stated: stated)
@@ -38,7 +38,7 @@ enum ContentLength {
         if response.status == 204 || response.status == 205 {
             // RFC 9110 §8.6, §15.3.6: responses with these statuses have no body.
             response.fields.remove("Content-Length")
-        } else if !isCoded(response.fields) {
+        } else if !response.fields.nameCoding {
             let text = String(length)
             if value != text { response.fields.set("Content-Length", text) }
         } else if let stated = stated(in: response.fields) {
@@ -48,10 +48,5 @@ enum ContentLength {
             response.fields.remove("Content-Length")
         }
         return response
-    }
-
-    private static func isCoded(_ fields: HeaderFields) -> Bool {
-        guard let coding = fields["Content-Encoding"] else { return false }
-        return FieldSyntax.members(of: coding).contains { !String($0).equalsIgnoringASCIICase("identity") }
     }
 }

@@ -50,7 +50,7 @@ enum HeadUpdate {
     /// body.
     private static func length(of variant: StoredVariant) -> String? {
         if let length = variant.response.fields["Content-Length"] { return length }
-        guard variant.response.method == "GET", variant.response.fields["Content-Encoding"] == nil else {
+        guard variant.response.method == "GET", !variant.response.fields.nameCoding else {
             return nil
         }
         return String(variant.bodyLength)

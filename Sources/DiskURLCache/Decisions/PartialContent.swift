@@ -43,7 +43,7 @@ enum PartialContent {
     static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [StoredVariant]) -> Bool {
         exchange.request.wish("Range") != nil
             && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
-            && exchange.fields["Content-Encoding"] == nil
+            && !exchange.fields.nameCoding
             && lifetime > 0
             && matching.allSatisfy { $0.response.status == 206 }
     }
@@ -75,7 +75,7 @@ enum PartialContent {
     static func combined(
         _ exchange: Exchange, with variant: StoredVariant, from start: Int, isShared: Bool
     ) -> (StoredResponse, Parts)? {
-        guard exchange.status == 206, exchange.fields["Content-Encoding"] == nil else { return nil }
+        guard exchange.status == 206, !exchange.fields.nameCoding else { return nil }
         // The new part is all that the stored one lacks.
         guard let held = held(by: variant), held.range.upperBound == start else { return nil }
         guard let range = exchange.fields["Content-Range"].flatMap(ContentRange.init) else { return nil }

@@ -22,8 +22,7 @@ struct BodyDigests: Sendable {
     ///   - isDecoded: whether the client gets bodies without their content codings.
     init?(_ fields: HeaderFields, status: Int, method: String, isDecoded: Bool) {
         guard method != "HEAD", status != 204, status != 304 else { return nil }
-        let codings = fields["Content-Encoding"].map(FieldSyntax.members) ?? []
-        let isCoded = codings.contains { !String($0).equalsIgnoringASCIICase("identity") }
+        let isCoded = fields.nameCoding
         let isPart = status == 206
         var names: [String] = []
         // The content as it was sent (RFC 9530 §2).

@@ -276,6 +276,12 @@ struct FieldName: Hashable, Sendable, ExpressibleByStringLiteral {
 }
 
 extension HeaderFields {
+    /// Whether the body has a content coding (RFC 9110 §8.4). `identity` is none.
+    var nameCoding: Bool {
+        guard let codings = self["Content-Encoding"] else { return false }
+        return FieldSyntax.members(of: codings).contains { !String($0).equalsIgnoringASCIICase("identity") }
+    }
+
     /// The names alone: a value may be a credential, under any name.
     package var printedNames: String { fields.map(\.name).joined(separator: ", ") }
 }

@@ -118,7 +118,7 @@ extension Presentation {
             return .unanswerable(.unsupportedRange)
         case .single(let range):
             // Ranges count encoded bytes (RFC 9110 §14.1), but the platform has decoded the stored body.
-            guard stored.fields["Content-Encoding"] == nil else { return .unanswerable(.rangeNotHeld) }
+            guard !stored.fields.nameCoding else { return .unanswerable(.rangeNotHeld) }
             let total = max(0, length)
             guard let bytes = range.resolved(total: total) else {
                 return .presentation(.rangeNotSatisfiable(total: total))

@@ -308,7 +308,7 @@ extension ResponseHead {
 
     /// The body's length as the head gives it. Nil for a coded body, since bodies arrive decoded.
     var bodyLength: Int? {
-        fields["Content-Encoding"] == nil ? ContentLength.stated(in: fields) : nil
+        !fields.nameCoding ? ContentLength.stated(in: fields) : nil
     }
 
     /// The same for the answer to a request with this method: to a `HEAD` there is no body.

@@ -120,6 +120,12 @@ import Testing
         #expect(cache.load().source == .stored)
     }
 
+    /// RFC 9110 §8.4.1
+    @Test func identityIsNoCoding() {
+        var cache = Self.stored(["Content-Encoding": "identity"])
+        #expect(cache.load(["Range": "bytes=0-1"], status: 206).source == .stored)
+    }
+
     @Test func headKnowsNoRange() {
         var cache = Self.stored([:])
         #expect(cache.load(method: "HEAD", ["Range": "bytes=0-1"]).status == 200)
