@@ -90,15 +90,12 @@ enum RuleCheck {
     private static func conflict(
         of rule: DiskURLCache.Rule, with seen: inout [String: DiskURLCache.Options]
     ) -> String? {
-        let name: String
         switch rule.match.kind {
-        case .all: name = "all"
-        case .url(let pattern): name = "url \(pattern.text)"
-        case .path(let path, let host): name = "path \(host ?? "*")\(path)"
-        case .host(let host): name = "host \(host)"
-        case .contentType(let pattern): name = "type \(pattern)"
+        case .all, .url, .path, .host, .contentType: break
+        // What a closure does is not known.
         case .request, .json, .nothing: return nil
         }
+        let name = rule.match.description
         var merged = seen[name] ?? DiskURLCache.Options()
         merged.complete(from: rule.cacheOptions)
         var other = rule.cacheOptions
