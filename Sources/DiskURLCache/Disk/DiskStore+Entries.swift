@@ -175,14 +175,12 @@ extension DiskStore {
     /// killed. Returns the error if that fails; then nothing may be written.
     private func beginStore(of key: KeyName) -> Errno? {
         guard isOpeningProcess, !configuration.isReadOnly else { return Errno(0) }
-        let (failure, events) = membership.beginStore(of: key, for: self)
-        tell(events)
-        return failure
+        return membership.beginStore(of: key, for: self)
     }
 
     /// Tells the other caches after a record was written: they drop the key from their memory, and this cache learns
     /// what was removed meanwhile.
-    private func endStore(of key: KeyName) { tell(membership.endStore(of: key, for: self)) }
+    private func endStore(of key: KeyName) { membership.endStore(of: key, for: self) }
 
     /// Whether records may be written: the folder exists, or was made now, and belongs to this user. An owner that is
     /// alone checks once a second; if the folder is gone meanwhile, creating a file in it fails anyway.

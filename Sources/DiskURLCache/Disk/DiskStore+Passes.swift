@@ -73,7 +73,7 @@ extension DiskStore {
             var events: [DiskEvent] = []
             let isElected = elect(&events)
             tell(events)
-            if isElected { tell(membership.becameOwner(self)) }
+            if isElected { membership.becameOwner(self) }
         }
         guard case .owner(let lock, _, _) = catalog.state else { return }
         membership.endIfAlone(self)
@@ -328,7 +328,7 @@ extension DiskStore {
         guard isOpeningProcess, !configuration.isReadOnly else { return }
         maintenance.perform {
             if withPass, !catalog.state.isClosed { runPass(isFlush: true) }
-            tell(membership.leave(self))
+            membership.leave(self)
             withIO { _ in move(.close) }
         }
     }

@@ -141,7 +141,7 @@ extension DiskStore {
 
     /// Tells the other caches, if there are any, that the files of a key have changed.
     func tellOfChange(of key: KeyName) {
-        for change in [DirectoryChange.storing(key), .stored(key)] { tell(membership.tell(change, for: self)) }
+        for change in [DirectoryChange.storing(key), .stored(key)] { membership.tell(change, for: self) }
     }
 
     /// Tells the other caches before and after a removal, if there are any.
@@ -150,12 +150,11 @@ extension DiskStore {
         // If a guest removes one variant, the owner is told about a store, so that it looks at the files of the key
         // from now on.
         if case .stored(let key) = change, !isOwner {
-            tell(membership.tell(.storing(key), for: self))
+            membership.tell(.storing(key), for: self)
         }
-        tell(membership.beginRemoval(change, for: self))
+        membership.beginRemoval(change, for: self)
         remove()
-        let (isUntold, events) = membership.endRemoval(change, for: self)
-        tell(events)
+        let isUntold = membership.endRemoval(change, for: self)
         maintenance.schedule(after: isUntold || !catalog.state.isCurrent ? 1 : configuration.savingInterval)
     }
 

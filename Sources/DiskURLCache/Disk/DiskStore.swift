@@ -263,7 +263,7 @@ package final class DiskStore: StorageLayer {
             membership.leaveIfLockIsGone(self)
         }
         if configuration.isReadOnly { return }
-        tell(membership.look(for: self, mayMake: mayMake))
+        membership.look(for: self, mayMake: mayMake)
     }
 
     /// Checks that the path still leads to the folder of records that was opened. An owner that is alone checks once a

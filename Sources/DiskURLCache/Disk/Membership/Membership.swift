@@ -40,6 +40,8 @@ final class Membership: Sendable {
         var hasCome = false
         /// Why this cache could not come; 0 if the system gave no reason.
         var failure: Int32 = 0
+        /// Events to send when the lock is released.
+        var events: [DiskEvent] = []
     }
 
     private let place: ChangeFile.Place
@@ -53,41 +55,45 @@ final class Membership: Sendable {
             files: files, paths: paths, limit: ChangeFile.limit(capacity: capacity), isHeld: isHeld)
     }
 
+    /// Does something under the lock, and sends the events after it is released.
+    private func withState<Value>(of store: DiskStore, _ body: (inout State) -> Value) -> Value {
+        let (value, events) = state.withLock { state in
+            let value = body(&state)
+            defer { state.events = [] }
+            return (value, state.events)
+        }
+        store.tell(events)
+        return value
+    }
+
     // MARK: Looking
 
     /// Applies the changes that other caches reported. One system call if there is nothing new.
     /// - Parameter mayMake: whether the directory is made if it does not exist.
-    /// - Returns: events to send when no lock is held.
-    func look(for store: DiskStore, mayMake: Bool) -> [DiskEvent] {
-        state.withLock { state in
-            var events: [DiskEvent] = []
-            look(&state, store, mayMake, &events)
-            return events
-        }
-    }
+    func look(for store: DiskStore, mayMake: Bool) { withState(of: store) { look(&$0, store, mayMake) } }
 
-    private func look(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
+    private func look(_ state: inout State, _ store: DiskStore, _ mayMake: Bool) {
         if let file = state.file {
             do throws(Errno) {
-                guard let size = try file.hasNews() else { return come(&state, store, mayMake, &events) }
+                guard let size = try file.hasNews() else { return come(&state, store, mayMake) }
                 guard size != file.offset || state.hasUntoldRemovals else { return }
                 // Who has something to tell reads all rows again: what others have announced may have been read before.
                 let changes = (state.hasUntoldRemovals ? file.readAll() : file.read(to: size)) ?? [.removedAll]
                 if !changes.isEmpty { store.heed(changes) }
-                tellUntoldRemovals(changes, &state, store, &events)
+                tellUntoldRemovals(changes, &state, store)
             } catch {
                 // If the directory cannot be searched now, nothing is known.
             }
         } else if store.catalog.isAlone {
             do throws(Errno) {
                 _ = try place.files.status(at: place.paths.changesBytes)
-                appear(&state, store, isAfterAnother: false, &events)
+                appear(&state, store, isAfterAnother: false)
             } catch {
                 // A cache that comes from now on cannot have read anything that was removed before.
                 if error.isMissing, state.removals == 0 { state.hasUntoldRemovals = false }
             }
         } else {
-            come(&state, store, mayMake, &events)
+            come(&state, store, mayMake)
         }
     }
 
@@ -125,25 +131,25 @@ final class Membership: Sendable {
     }
 
     /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache.
-    private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool, _ events: inout [DiskEvent]) {
+    private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool) {
         // After the first time memory may have responses from a time for which this cache does not know all removals.
         let mayHaveMissed = state.hasCome
         part(&state, store)
-        let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &events)
+        let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &state.events)
         state.hasCome = true
         switch role {
         case .none:
             state.failure = 0
             return
-        case .owner: comeAsOwner(&state, store, isAfterAnother: false, &events)
+        case .owner: comeAsOwner(&state, store, isAfterAnother: false)
         case .newOwner(let isFirst):
-            comeAsOwner(&state, store, isAfterAnother: !isFirst, &events)
+            comeAsOwner(&state, store, isAfterAnother: !isFirst)
             if isFirst, store.catalog.isAlone { return }
         case .guest:
             do throws(Errno) {
                 let file = try ChangeFile.open(place, holds: true)
                 join(&state, file, store)
-                if state.hasUntoldRemovals { tellUntoldRemovals(file.readAll() ?? [], &state, store, &events) }
+                if state.hasUntoldRemovals { tellUntoldRemovals(file.readAll() ?? [], &state, store) }
             } catch {
                 state.failure = error.code
                 // If nothing can be made here, nothing can be removed either. Otherwise the owner, if there is one,
@@ -158,12 +164,10 @@ final class Membership: Sendable {
     }
 
     /// - Parameter isAfterAnother: see `appear`.
-    private func comeAsOwner(
-        _ state: inout State, _ store: DiskStore, isAfterAnother: Bool, _ events: inout [DiskEvent]
-    ) {
+    private func comeAsOwner(_ state: inout State, _ store: DiskStore, isAfterAnother: Bool) {
         let isThere = (try? place.files.status(at: place.paths.changesBytes)) != nil
         if isThere || !place.isHeld || !store.catalog.state.isCertainOwner {
-            appear(&state, store, isAfterAnother: isAfterAnother, &events)
+            appear(&state, store, isAfterAnother: isAfterAnother)
         } else {
             beAlone(&state, store)
         }
@@ -172,9 +176,7 @@ final class Membership: Sendable {
     /// The owner finds that there are other caches.
     /// - Parameter isAfterAnother: whether this cache has just become the owner, after another cache. That one may have
     ///   died before it noticed the file, so that its removals were never reported.
-    private func appear(
-        _ state: inout State, _ store: DiskStore, isAfterAnother: Bool, _ events: inout [DiskEvent]
-    ) {
+    private func appear(_ state: inout State, _ store: DiskStore, isAfterAnother: Bool) {
         guard let file = try? ChangeFile.open(place, holds: false) else {
             // Something that is not a file of a cache has the name, so other caches may be there and cannot be heard.
             part(&state, store)
@@ -185,8 +187,8 @@ final class Membership: Sendable {
         let length = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
         join(&state, file, store)
-        tellUntoldRemovals(changes, &state, store, &events)
-        if mayAllBeRemoved, length != nil, !state.hasUntoldRemovals { tell(.noticed, &state, store, &events) }
+        tellUntoldRemovals(changes, &state, store)
+        if mayAllBeRemoved, length != nil, !state.hasUntoldRemovals { tell(.noticed, &state, store) }
         store.heed(changes)
     }
 
@@ -195,33 +197,29 @@ final class Membership: Sendable {
     /// tells it.
     /// - Parameter changes: what the others have changed so far. They may have stored again what they had read before
     ///   it was removed.
-    private func tellUntoldRemovals(
-        _ changes: [DirectoryChange], _ state: inout State, _ store: DiskStore, _ events: inout [DiskEvent]
-    ) {
+    private func tellUntoldRemovals(_ changes: [DirectoryChange], _ state: inout State, _ store: DiskStore) {
         guard state.hasUntoldRemovals else { return }
-        store.withIO(&events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
+        store.withIO(&state.events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
         state.hasUntoldRemovals = false
-        if !tell(.removedAll, &state, store, &events) || state.file == nil { state.hasUntoldRemovals = true }
+        if !tell(.removedAll, &state, store) || state.file == nil { state.hasUntoldRemovals = true }
     }
 
     /// For a guest that became the owner: it has to know which records guests were writing before.
-    func becameOwner(_ store: DiskStore) -> [DiskEvent] {
-        state.withLock { state in
+    func becameOwner(_ store: DiskStore) {
+        withState(of: store) { state in
             guard let file = state.file else {
                 // This cache could not open the file. The owner before it may have died with something to tell.
                 if !store.catalog.state.isFirstOwner { state.hasUntoldRemovals = true }
-                return []
+                return
             }
-            var events: [DiskEvent] = []
             let wasNoticed = !place.isHeld || file.isNoticed
             let changes = file.readAll() ?? [.removedAll]
             // The previous owner may have died before it noticed the file, so that its removals were never reported.
             if !wasNoticed {
                 // Without the first row the second one is not true: a later owner would tell nothing.
-                if tell(.removedAll, &state, store, &events) { tell(.noticed, &state, store, &events) }
+                if tell(.removedAll, &state, store) { tell(.noticed, &state, store) }
             }
             store.heed(changes + (wasNoticed ? [] : [.removedAll]))
-            return events
         }
     }
 
@@ -237,76 +235,62 @@ final class Membership: Sendable {
     }
 
     /// The cache closes: it reports its removals, and releases the file.
-    func leave(_ store: DiskStore) -> [DiskEvent] {
-        state.withLock { state in
-            var events: [DiskEvent] = []
-            guard state.file != nil || store.catalog.isAlone else { return [] }
-            look(&state, store, false, &events)
+    func leave(_ store: DiskStore) {
+        withState(of: store) { state in
+            guard state.file != nil || store.catalog.isAlone else { return }
+            look(&state, store, false)
             part(&state, store)
-            return events
         }
     }
 
     // MARK: Telling
 
     /// Reports a change to the other caches, if there are any.
-    func tell(_ change: DirectoryChange, for store: DiskStore) -> [DiskEvent] {
-        state.withLock { state in
-            var events: [DiskEvent] = []
-            tell(change, &state, store, &events)
-            return events
-        }
+    func tell(_ change: DirectoryChange, for store: DiskStore) {
+        withState(of: store) { _ = tell(change, &$0, store) }
     }
 
     /// Called before a guest changes a record of a key. Until the end of the change the owner looks at the files of
     /// that key.
     /// - Returns: the system's error if the owner cannot be told; then nothing may be written.
-    func beginStore(of key: KeyName, for store: DiskStore) -> (failure: Errno?, events: [DiskEvent]) {
-        if store.isOwner { return (nil, []) }
-        return state.withLock { state in
-            var events: [DiskEvent] = []
-            if state.file == nil { look(&state, store, true, &events) }
-            guard tell(.storing(key), &state, store, &events) else { return (Errno(ENOSPC), events) }
-            if state.file != nil { return (nil, events) }
-            return (store.isOwner ? nil : Errno(state.failure), events)
+    func beginStore(of key: KeyName, for store: DiskStore) -> Errno? {
+        if store.isOwner { return nil }
+        return withState(of: store) { state in
+            if state.file == nil { look(&state, store, true) }
+            guard tell(.storing(key), &state, store) else { return Errno(ENOSPC) }
+            return state.file != nil || store.isOwner ? nil : Errno(state.failure)
         }
     }
 
     /// Called after a record was changed. Other caches drop the key from their memory, and know that it has records.
     /// This cache reads what was removed meanwhile.
-    func endStore(of key: KeyName, for store: DiskStore) -> [DiskEvent] {
-        state.withLock { state in
-            var events: [DiskEvent] = []
-            if state.file == nil { look(&state, store, true, &events) }
-            tell(.stored(key), &state, store, &events)
-            return events
+    func endStore(of key: KeyName, for store: DiskStore) {
+        withState(of: store) { state in
+            if state.file == nil { look(&state, store, true) }
+            tell(.stored(key), &state, store)
         }
     }
 
     /// The first row of a removal. A writer that does not read it has a record that is found now. So the rows of
     /// guests, which say where their records are, are read after it.
-    func beginRemoval(_ change: DirectoryChange, for store: DiskStore) -> [DiskEvent] {
-        state.withLock { state in
-            var events: [DiskEvent] = []
+    func beginRemoval(_ change: DirectoryChange, for store: DiskStore) {
+        withState(of: store) { state in
             state.removals += 1
-            if state.file == nil || !change.isRemoval { look(&state, store, true, &events) }
-            let isTold = !change.isRemoval || tell(change, &state, store, &events)
+            if state.file == nil || !change.isRemoval { look(&state, store, true) }
+            let isTold = !change.isRemoval || tell(change, &state, store)
             if !isTold || state.file == nil { state.hasUntoldRemovals = true }
-            return events
         }
     }
 
     /// Writes the second row of a removal. A cache that has read a record before it was removed drops it when it reads
     /// this row.
-    /// - Returns: also whether this cache has to look again within a second, since it could tell no other cache.
-    func endRemoval(_ change: DirectoryChange, for store: DiskStore) -> (isUntold: Bool, events: [DiskEvent]) {
-        state.withLock { state in
-            var events: [DiskEvent] = []
+    /// - Returns: whether this cache has to look again within a second, since it could tell no other cache.
+    func endRemoval(_ change: DirectoryChange, for store: DiskStore) -> Bool {
+        withState(of: store) { state in
             state.removals -= 1
-            let isTold = tell(change, &state, store, &events)
-            if isTold, state.file != nil { return (false, events) }
+            if tell(change, &state, store), state.file != nil { return false }
             state.hasUntoldRemovals = true
-            return (true, events)
+            return true
         }
     }
 
@@ -314,9 +298,7 @@ final class Membership: Sendable {
     /// that the others assume that every record may have been removed.
     /// - Returns: false if there are others and they could not be told.
     @discardableResult
-    private func tell(
-        _ change: DirectoryChange, _ state: inout State, _ store: DiskStore, _ events: inout [DiskEvent]
-    ) -> Bool {
+    private func tell(_ change: DirectoryChange, _ state: inout State, _ store: DiskStore) -> Bool {
         // Another cache may replace the file meanwhile, but not every time.
         for _ in 0..<8 {
             guard let file = state.file else { return true }
@@ -327,7 +309,7 @@ final class Membership: Sendable {
                     if changes != [] { store.heed(changes ?? [.removedAll]) }
                     return true
                 }
-                come(&state, store, true, &events)
+                come(&state, store, true)
             } catch {
                 return replace(file, &state, store)
             }
