@@ -35,16 +35,11 @@ final class SessionUpstream: DiskURLCache.CallbackTransport {
     }
 
     func start(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) -> @Sendable () -> Void {
-        var headers = HTTPHeaders(request.fields)
-        // The client decodes these two. A body in any other coding would be stored as if it were decoded.
-        let codings = headers[canonicalForm: "Accept-Encoding"].map { $0.lowercased() }
-        if codings.contains(where: { !["gzip", "deflate", "identity"].contains($0) }) {
-            headers.remove(name: "Accept-Encoding")
-        }
         do {
-            let outgoing = try HTTPClient.Request(
-                url: request.url, method: HTTPMethod(rawValue: request.method), headers: headers,
+            var outgoing = try HTTPClient.Request(
+                url: request.url, method: HTTPMethod(rawValue: request.method),
                 body: request.body.flatMap { $0.isEmpty ? nil : .data($0) })
+            outgoing.headers = Self.headers(of: request, to: outgoing)
             let exchange = ClientExchange(outgoing, through: self, receiver)
             exchange.send()
             return { exchange.cancel() }
@@ -52,6 +47,22 @@ final class SessionUpstream: DiskURLCache.CallbackTransport {
             receiver.finish(throwing: SessionErrors.urlError(error, hasHead: false))
             return {}
         }
+    }
+
+    private static func headers(of request: DiskURLCache.Request, to server: HTTPClient.Request) -> HTTPHeaders {
+        var fields = request.fields
+        if request["Host"] == nil {
+            // The client would add it last. It should be the first (RFC 9110 §7.2), and some servers rely on that.
+            let isUsualPort = server.port == (server.useTLS ? 443 : 80)
+            fields.insert(("Host", isUsualPort ? server.host : "\(server.host):\(server.port)"), at: 0)
+        }
+        var headers = HTTPHeaders(fields)
+        // The client decodes these two. A body in any other coding would be stored as if it were decoded.
+        let codings = headers[canonicalForm: "Accept-Encoding"].map { $0.lowercased() }
+        if codings.contains(where: { !["gzip", "deflate", "identity"].contains($0) }) {
+            headers.remove(name: "Accept-Encoding")
+        }
+        return headers
     }
 }
 

@@ -65,6 +65,22 @@ import Testing
         #expect(cookies.first { $0.name == "a" }?.expiresDate != nil)
     }
 
+    // MARK: Fields
+
+    /// RFC 9110 §7.2, and as in any session of Foundation.
+    @Test(arguments: [nil, "named.example"]) func hostIsTheFirstField(name: String?) async throws {
+        let server = try OriginServer { _ in .ok("body") }
+        var request = URLRequest(url: server.url())
+        request.allHTTPHeaderFields = ["X-A": "1"]
+        if let name { request.allHTTPHeaderFields = ["Host": name] }
+        _ = try await session.data(for: request)
+        var fields: [(name: String, value: String)] = []
+        try #require(server.requests.first).fields.forEachField { fields.append(($0, $1)) }
+        let hosts = fields.filter { $0.name.lowercased() == "host" }.map(\.value)
+        #expect(hosts == [name ?? "127.0.0.1:\(server.port)"])
+        #expect(name != nil || fields.first?.name.lowercased() == "host")
+    }
+
     // MARK: Connections
 
     /// A server may close a connection at the moment at which the next request is on its way.

@@ -42,10 +42,13 @@ struct SessionLink: Sendable {
             request.cachePolicy = policy
         }
         guard let additional = configuration.httpAdditionalHeaders, !additional.isEmpty else { return request }
+        // Together, since `setValue(_:forHTTPHeaderField:)` of Foundation on Linux changes the case of letters.
+        var fields = request.allHTTPHeaderFields ?? [:]
         for (name, value) in additional {
             guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil else { continue }
-            request.setValue(value as? String ?? "\(value)", forHTTPHeaderField: name)
+            fields[name] = value as? String ?? "\(value)"
         }
+        request.allHTTPHeaderFields = fields
         return request
     }
 

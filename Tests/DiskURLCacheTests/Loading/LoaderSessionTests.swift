@@ -40,6 +40,18 @@ import Testing
         #expect(try await harness.load(origin.url("/b")).text == "session")
     }
 
+    /// As in any session of Foundation: `setValue(_:forHTTPHeaderField:)` would make capitals of some letters.
+    @Test func fieldsOfTheSessionAndOfTheRequestAreSpelledAsTheyWereGiven() async throws {
+        let origin = try echo("x-a")
+        let harness = try LoadingHarness(session: { $0.httpAdditionalHeaders = ["x-ofSession": "1"] })
+        var request = URLRequest(url: origin.url("/a"))
+        request.allHTTPHeaderFields = ["x-ofRequest": "1"]
+        _ = try await LoadingHarness.load(request, in: harness.session)
+        var names: [String] = []
+        try #require(origin.requests.first).fields.forEachField { name, _ in names.append(name) }
+        #expect(names.contains("x-ofSession") && names.contains("x-ofRequest"))
+    }
+
     @Test func cookiesOfTheSessionAreSentAndTellVariantsApart() async throws {
         let origin = try echo("Cookie", vary: "Cookie")
         let harness = try LoadingHarness()
