@@ -42,13 +42,17 @@ package struct DiskConfiguration: Sendable {
 
     var hasAges: Bool { maximumStorageAge != nil || maximumAccessAge != nil }
 
-    /// Whether a record exceeds a maximum age according to its row. Rows know whole seconds, so it must exceed it by a
-    /// second.
-    func isExpired(_ row: IndexRow, now: Double) -> Bool {
-        if let age = maximumStorageAge, !row.isPartial, now - Double(row.storedAt) > age + 1 { return true }
-        if let age = maximumAccessAge, now - Double(row.accessedAt) > age + 1 { return true }
-        return false
+    /// When a record exceeds a maximum age according to its row, in seconds since 1970. Rows know whole seconds, so it
+    /// must exceed it by a second.
+    func expiry(of row: IndexRow) -> Double {
+        var time = Double.infinity
+        if let age = maximumStorageAge, !row.isPartial { time = Double(row.storedAt) + age + 1 }
+        if let age = maximumAccessAge { time = min(time, Double(row.accessedAt) + age + 1) }
+        return time
     }
+
+    /// When the first of some records does.
+    func nextExpiry(of rows: [IndexRow]) -> Double { rows.reduce(.infinity) { min($0, expiry(of: $1)) } }
 }
 
 extension Int {

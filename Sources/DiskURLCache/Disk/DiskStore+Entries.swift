@@ -18,7 +18,9 @@ extension DiskStore {
     /// Whether a lookup would find a record. This does not count as a use.
     package func contains(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
-        return !read(catalog.plan(key.name, now: clock.now(), isUse: false), key).isEmpty
+        let now = clock.now()
+        let records = read(catalog.plan(key.name, now: now, isUse: false), key)
+        return records.contains { !isTooOld($0.metadata.storedAt, now) }
     }
 
     /// False if a lookup would certainly find nothing: the index is complete and has no row with that name.
@@ -36,6 +38,21 @@ extension DiskStore {
     private func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
         guard let age = configuration.maximumStorageAge else { return false }
         return now.timeIntervalSince(storedAt) > age
+    }
+
+    // MARK: Uses
+
+    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
+    /// `MonotonicTime.nanoseconds`.
+    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
+        if uses.isEmpty { return }
+        let now = clock.now()
+        let time = MonotonicTime.nanoseconds
+        let noted = uses.map { use in
+            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
+            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
+        }
+        if catalog.change({ $0.note(noted) }) { maintenance.schedule(after: configuration.savingInterval) }
     }
 
     // MARK: Reading
@@ -181,6 +198,27 @@ extension DiskStore {
     /// Tells the other caches after a record was written: they drop the key from their memory, and this cache learns
     /// what was removed meanwhile.
     private func endStore(of key: KeyName) { membership.endStore(of: key, for: self) }
+
+    /// Checks whether a read-only directory can be read, and reports it once if not: then every lookup is a miss.
+    func checkReadOnly() {
+        guard isOpeningProcess else { return }
+        withIO { io in
+            let error = io.directory.readingError(reader)
+            note(error, &io)
+            if error == nil { move(.accept) }
+        }
+    }
+
+    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
+    var openingError: DiskURLCache.Error? {
+        maintenance.perform {
+            if configuration.isReadOnly { checkReadOnly() }
+            return withIO { io in
+                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
+                return io.directory.error
+            }
+        }
+    }
 
     /// Whether records may be written: the folder exists, or was made now, and belongs to this user. An owner that is
     /// alone checks once a second; if the folder is gone meanwhile, creating a file in it fails anyway.

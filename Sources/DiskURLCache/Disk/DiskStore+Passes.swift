@@ -34,7 +34,8 @@ extension DiskStore {
         guard isOpeningProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
         examineRequested()
-        removeExpired()
+        readHeads()
+        removeExpired(now: isFlush)
         // The index may grow, perhaps above the capacity again.
         var mustSave = isFlush
         for _ in 0..<(isFlush ? 3 : 1) {
@@ -46,6 +47,9 @@ extension DiskStore {
         if catalog.state.isOwner, !catalog.state.isCurrent { maintenance.schedule(after: 1) }
         if catalog.state.isCurrent, catalog.read({ $0.isChanged }) {
             maintenance.schedule(after: configuration.savingInterval)
+        }
+        if configuration.hasAges, catalog.state.isCurrent {
+            maintenance.schedule(after: withIO { $0.upkeep.nextAgeCheck } - MonotonicTime.seconds)
         }
         guard let passTime else { return }
         withIO { _ in passTime.end { giveUpLock() } }
@@ -143,10 +147,10 @@ extension DiskStore {
             // Something changed meanwhile: it is listed again at once.
             guard catalog.becomeCurrent(index, lock, folder) else { return maintenance.schedule(after: 0.001) }
             // Reading each head finds records that a crash left unfinished. If there are many records, that would take
-            // too long, so names and sizes are trusted.
-            if partial.count <= 512 {
-                for name in partial { catalog.requestExamination(of: name.key) }
-            }
+            // too long, so names and sizes are trusted, and the heads are read by and by.
+            let examinesAll = partial.new.count <= 512
+            if examinesAll { for key in partial.new { catalog.requestExamination(of: key) } }
+            io.upkeep = Upkeep(unread: partial.unread + (examinesAll ? [] : partial.new))
             if isRejected { io.events.append(.rejectedIndex) }
             io.directory.updateOverhead()
             // On systems where a pass makes the index anew each time, that takes at most a twentieth of the time, and
@@ -203,16 +207,6 @@ extension DiskStore {
         }
     }
 
-    /// Checks whether a read-only directory can be read, and reports it once if not: then every lookup is a miss.
-    func checkReadOnly() {
-        guard isOpeningProcess else { return }
-        withIO { io in
-            let error = io.directory.readingError(reader)
-            note(error, &io)
-            if error == nil { move(.accept) }
-        }
-    }
-
     // MARK: Saving
 
     /// Writes the index. Only an owner whose index knows every record does.
@@ -231,6 +225,11 @@ extension DiskStore {
         let rows = catalog.change { index in
             index.noteSaved()
             return index.leastRecentFirst
+        }
+        if configuration.hasAges {
+            // A record that came since the last look at ages may be older than those before.
+            let wait = configuration.nextExpiry(of: rows) - clock.now().timeIntervalSince1970
+            withIO { $0.upkeep.bringAgeCheckForward(to: wait, atLeast: configuration.savingInterval) }
         }
         // On a full disk the next saving tries again.
         let file = IndexFile(files: files, paths: paths)
@@ -281,16 +280,25 @@ extension DiskStore {
         }
     }
 
-    /// Removes what exceeds the maximum ages.
-    private func removeExpired() {
+    /// Removes what exceeds the maximum ages, if a record may do so by now.
+    private func removeExpired(now mustLook: Bool) {
         guard configuration.hasAges, catalog.state.isCurrent else { return }
+        guard mustLook || withIO({ $0.upkeep.nextAgeCheck }) <= MonotonicTime.seconds else { return }
         let now = clock.now().timeIntervalSince1970
-        let expired = catalog.read { $0.leastRecentFirst.filter { configuration.isExpired($0, now: now) } }
-        var failures = 0
-        for row in expired where failures < RecordFiles.evictionFailures {
-            withIO { records.examineExpired(row, &$0.events) }
-            _ = records.evict([row], failures: &failures, in: self)
-        }
+        // Of a copy, so that no lookup waits for it.
+        let rows = catalog.read { $0 }.leastRecentFirst
+        let next = records.removeExpired(rows, at: now, in: self)
+        withIO { $0.upkeep.planAgeCheck(after: next - now, atLeast: configuration.savingInterval) }
+    }
+
+    /// Reads the heads of some records that were taken in by name alone, and asks for a pass that reads the next ones.
+    /// That takes at most a tenth of the time.
+    private func readHeads() {
+        guard catalog.state.isCurrent else { return }
+        let start = MonotonicTime.seconds
+        let (keys, isLast) = withIO { io in catalog.read { io.upkeep.nextUnread(in: $0) } }
+        for key in keys { withIO { _ = records.examine(key, &$0.events) } }
+        if !isLast { maintenance.schedule(after: max(0.02, 9 * (MonotonicTime.seconds - start))) }
     }
 
     /// Deletes up to `limit` files that clearings have left, and the files of arriving bodies whose process died. False
@@ -300,21 +308,6 @@ extension DiskStore {
         let hourAgo = passTime == nil ? nil : clock.now().addingTimeInterval(-3_600)
         if catalog.state.isOwner { incoming.sweep(files, paths, olderThan: hourAgo) }
         return CacheDirectory.sweepTrash(files, paths, limit: limit)
-    }
-
-    // MARK: Uses
-
-    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
-    /// `MonotonicTime.nanoseconds`.
-    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
-        if uses.isEmpty { return }
-        let now = clock.now()
-        let time = MonotonicTime.nanoseconds
-        let noted = uses.map { use in
-            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
-            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
-        }
-        if catalog.change({ $0.note(noted) }) { maintenance.schedule(after: configuration.savingInterval) }
     }
 
     // MARK: Ending
@@ -330,17 +323,6 @@ extension DiskStore {
             if withPass, !catalog.state.isClosed { runPass(isFlush: true) }
             membership.leave(self)
             withIO { _ in move(.close) }
-        }
-    }
-
-    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
-    var openingError: DiskURLCache.Error? {
-        maintenance.perform {
-            if configuration.isReadOnly { checkReadOnly() }
-            return withIO { io in
-                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
-                return io.directory.error
-            }
         }
     }
 }

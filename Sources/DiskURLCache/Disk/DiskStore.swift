@@ -55,6 +55,7 @@ package final class DiskStore: StorageLayer {
         /// the index is not saved soon after the first store: if an app deletes the folder then, no new file appears in
         /// it.
         var lastSave = MonotonicTime.seconds
+        var upkeep = Upkeep()
         /// Events to send when the lock is released.
         var events: [DiskEvent] = []
     }

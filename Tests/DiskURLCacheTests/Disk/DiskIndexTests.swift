@@ -273,7 +273,7 @@ import Testing
         for savedAt in [written, written + 1] {
             var index = DiskIndex()
             let partial = index.fill(with: rows, savedAt: savedAt, listing: listing)
-            #expect(partial.isEmpty == (savedAt > written))
+            #expect(partial.new.isEmpty == (savedAt > written))
         }
     }
 

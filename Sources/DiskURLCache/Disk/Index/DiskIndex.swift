@@ -166,12 +166,16 @@ struct DiskIndex: Sendable {
     /// - Parameters:
     ///   - saved: in the order of use, the least recent first.
     ///   - savedAt: when they were saved, in nanoseconds since 1970.
-    /// - Returns: the names of the rows that are partial now.
-    mutating func fill(with saved: [IndexRow], savedAt: Int, listing: FolderListing) -> [RecordName] {
+    /// - Returns: the keys of the rows that are partial now: of files that no saved row describes, and of those that a
+    ///   partial row describes.
+    mutating func fill(
+        with saved: [IndexRow], savedAt: Int, listing: FolderListing
+    ) -> (new: [KeyName], unread: [KeyName]) {
         prepare(for: max(saved.count, listing.records.count))
         for row in saved { put(row, usedAt: row.lastUse) }
         var isFound = [Bool](repeating: false, count: rows.count)
-        var partial: [RecordName] = []
+        var new: [KeyName] = []
+        var unread: [KeyName] = []
         var unknown: [IndexRow] = []
         for (name, status) in listing.records {
             guard let position = position(name) else {
@@ -180,17 +184,20 @@ struct DiskIndex: Sendable {
             }
             isFound[position] = true
             let row = rows[position]
-            if row.isAbout(status), status.modified < savedAt { continue }
+            if row.isAbout(status), status.modified < savedAt {
+                if row.isPartial { unread.append(name.key) }
+                continue
+            }
             var changed = IndexRow(name, status)
             changed.accessedAt = row.accessedAt
             changed.lastUse = row.lastUse
             replace(position, with: changed)
-            partial.append(name)
+            new.append(name.key)
         }
         for position in isFound.indices where !isFound[position] { remove(rows[position].name) }
         unknown.sort { $0.modified < $1.modified }
         putUnknown(unknown)
-        return partial + unknown.map(\.name)
+        return (new + unknown.map(\.key), unread)
     }
 
     // MARK: Use

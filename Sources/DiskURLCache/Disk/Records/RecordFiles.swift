@@ -146,58 +146,13 @@ struct RecordFiles: Sendable {
     }
 
     /// Removes a record's file. Nil if it is gone. Needs no lock.
-    private func unlinkFile(_ name: RecordName) -> Errno? {
+    func unlinkFile(_ name: RecordName) -> Errno? {
         do throws(Errno) {
             try paths.withRecord(name) { path throws(Errno) in try files.unlink(path) }
             return nil
         } catch {
             return error.isMissing || error.code == ENOTDIR ? nil : error
         }
-    }
-
-    // MARK: Evicting
-
-    /// When so many records in a row cannot be unlinked, the directory is at fault.
-    static let evictionFailures = 16
-
-    /// Evicts those of the records that were neither removed nor replaced meanwhile. Not to be called while
-    /// `DiskStore.io` is held: the files are removed without it, so that no store and no removal waits for that. The
-    /// rows go after the files, so whatever is removed meanwhile finds them.
-    /// - Parameter failures: how many records in a row could not be unlinked. Such a record becomes the most recent
-    ///   one, so that it is tried again after all others.
-    /// - Returns: whether any file is gone.
-    func evict(_ victims: some Sequence<IndexRow>, failures: inout Int, in disk: DiskStore) -> Bool {
-        let present = catalog.beginEvicting(victims)
-        var ends: [(victim: IndexRow, error: Errno?)] = []
-        for victim in present where failures < Self.evictionFailures {
-            let error = unlinkFile(victim.name)
-            failures = error == nil ? 0 : failures + 1
-            ends.append((victim, error))
-        }
-        disk.withIO { io in
-            for end in ends { noteEviction(of: end.victim, end.error, &io.events) }
-            catalog.endEvicting()
-        }
-        return ends.contains { $0.error == nil }
-    }
-
-    private func noteEviction(of victim: IndexRow, _ error: Errno?, _ events: inout [DiskEvent]) {
-        let row = catalog.read { $0.row(victim.name) }
-        if let error {
-            events.append(.cannotDelete(errno: error.code))
-            if let row { catalog.change { $0.put(row, usedAt: MonotonicTime.nanoseconds) } }
-        } else if let row {
-            note(victim.name, nil)
-            // Another cache has changed the record, or has written a new one with its name, perhaps after it was gone.
-            if !row.isSameRecord(as: victim) { examineLater(victim.key) }
-            events.append(.evicted(key: victim.key, bytes: victim.bytes))
-        }
-    }
-
-    /// Examines a record that is too old according to its row, if the row does not describe the file any more: another
-    /// cache may have appended a new tail.
-    func examineExpired(_ row: IndexRow, _ events: inout [DiskEvent]) {
-        if let status = status(of: row.name), !row.isAbout(status) { examine(row.key, &events) }
     }
 
     // MARK: Examining

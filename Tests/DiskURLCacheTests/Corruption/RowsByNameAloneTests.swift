@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Hundreds of records that the index lacks are taken in by name and size alone, so that the directory opens at once.
+/// Their heads are read later, so that what counts by the head counts for them, too.
+@Suite struct RowsByNameAloneTests {
+    private let fixture: DiskFixture
+    private static let count = 600
+    private static let pinned = 20
+
+    init() throws {
+        fixture = try DiskFixture()
+        let store = fixture.open()
+        for number in 0..<Self.count {
+            let isPinned = number < Self.pinned
+            let entry = StoredEntry.test(
+                testBody(number), storedAt: isPinned ? Date() : Date() - 1_000, isPinned: isPinned)
+            store.store(entry, for: .test("\(number)"))
+        }
+        store.close()
+        try FileManager.default.removeItem(atPath: fixture.directory + "/index.plist")
+    }
+
+    /// - Parameter isSaved: whether an index was saved by which the heads were not read.
+    private func prepare(isSaved: Bool) {
+        guard isSaved else { return }
+        let store = fixture.open()
+        store.flush()
+        store.close()
+    }
+
+    @Test(arguments: [false, true]) func tooOldOnesAreRemoved(isSaved: Bool) async throws {
+        prepare(isSaved: isSaved)
+        let store = fixture.open { $0.maximumStorageAge = 100 }
+        await eventually("only the new records are there") { fixture.recordNames().count == Self.pinned }
+        #expect(store.entryCount == Self.pinned)
+    }
+
+    @Test(arguments: [false, true]) func pinnedOnesCountAsPinned(isSaved: Bool) async throws {
+        prepare(isSaved: isSaved)
+        let store = fixture.open()
+        let pinned = (0..<Self.pinned).map { fixture.recordPath(.test("\($0)")) }
+        let bytes = pinned.reduce(0) { $0 + ((try? SystemFiles().status(at: $1))?.allocated ?? 0) }
+        await eventually("the pinned records are known") { store.catalog.read { $0.pinnedBytes } == bytes }
+        #expect(store.entryCount == Self.count)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    /// A removal by tag reads the head of each record that is known by name alone.
+    @Test func theirHeadsAreReadOnce() async throws {
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        await eventually("all are known") {
+            store.catalog.read { $0.count == Self.count && !$0.leastRecentFirst.contains(where: \.isPartial) }
+        }
+        store.flush()
+        store.maintenance.pause()
+        _ = files.takeCalls()
+        store.remove(matching: EntryCriteria(tag: "t"))
+        #expect(!files.takeCalls().contains { $0.operation == .open && $0.isRecord })
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Records that exceed a maximum age.
+@Suite struct AgeTests {
+    private let fixture: DiskFixture
+    private let key = RequestKey.test("a")
+
+    init() throws { fixture = try DiskFixture() }
+
+    /// What a lookup does not find is not there.
+    @Test func whatIsTooOldIsNotContained() {
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) { $0.maximumStorageAge = 100 }
+        store.store(.test(testBody(1), storedAt: clock.now), for: key)
+        store.flush()
+        store.maintenance.pause()
+        #expect(store.contains(key))
+        clock.advance(by: 101)
+        #expect(store.variants(of: key).isEmpty)
+        #expect(!store.contains(key))
+    }
+
+    /// With an age each pass visited all rows, under the lock of the lookups.
+    @Test func passesInBetweenVisitNoRow() {
+        let store = fixture.open { $0.maximumAccessAge = 1_000 }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        store.maintenance.pause()
+        let next = store.withIO { $0.upkeep.nextAgeCheck }
+        #expect(next > MonotonicTime.seconds + 900)
+        for number in 0..<3 {
+            store.store(.test(testBody(number)), for: .test("\(number)"))
+            store.maintenance.perform { store.runPass(isFlush: false) }
+        }
+        #expect(store.withIO { $0.upkeep.nextAgeCheck } == next)
+    }
+
+    /// Nobody calls the cache when a record becomes too old.
+    @Test(arguments: [true, false]) func whatBecomesTooOldIsRemovedThoughNothingHappens(isStored: Bool) async {
+        let store = fixture.open {
+            $0.savingInterval = 0.01
+            if isStored { $0.maximumStorageAge = 100 } else { $0.maximumAccessAge = 1 }
+        }
+        // It becomes too old within two seconds, since rows know whole seconds.
+        store.store(.test(testBody(1), storedAt: Date() - (isStored ? 100 : 0)), for: key)
+        #expect(fixture.recordNames().count == 1)
+        await eventually("the record is removed") { fixture.recordNames().isEmpty }
+    }
+}
