@@ -98,6 +98,26 @@
             #expect(directory.open(SystemFiles(), .justOpened).foundLater() == "b")
         }
 
+        /// A guest has just made the file, and the owner deletes it before the guest can hold it. Nothing was removed.
+        @Test func aFileThatIsDeletedWhileItIsOpenedIsNoRemoval() throws {
+            let owner = directory.open()
+            owner.rest()
+            let (files, path) = (FaultyFileSystem(), directory.changes)
+            let wasDeleted = Mutex(false)
+            files.onStatus = { opened, status in
+                guard opened == path, !wasDeleted.withLock({ $0 }) else { return }
+                wasDeleted.withLock { $0 = true }
+                unlink(path)
+                status.links = 0
+            }
+            let guest = directory.open(files)
+            #expect(wasDeleted.withLock { $0 })
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+            owner.put("a")
+            #expect(guest.found() == "a")
+            owner.wake()
+        }
+
         /// The app has deleted the directory of two caches.
         @Test func askingForTheUsageMakesNoDirectory() throws {
             let owner = directory.open()

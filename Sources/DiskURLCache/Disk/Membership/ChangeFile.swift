@@ -52,7 +52,7 @@ final class ChangeFile {
     /// - Parameter holds: whether this cache locks the file, so that the owner does not delete it.
     static func open(_ place: Place, holds: Bool) throws(Errno) -> ChangeFile {
         for _ in 0..<100 {
-            let (file, status) = try openOnce(place)
+            guard let (file, status) = try openOnce(place) else { continue }
             let opened = OpenFile(file, place.files)
             // The owner is just deleting the file.
             guard !holds || !place.isHeld || hold(file, place.files) else {
@@ -77,7 +77,8 @@ final class ChangeFile {
         }
     }
 
-    private static func openOnce(_ place: Place) throws(Errno) -> (Int32, FileStatus) {
+    /// Nil if the owner has deleted the file after it was opened.
+    private static func openOnce(_ place: Place) throws(Errno) -> (Int32, FileStatus)? {
         let path = place.paths.changes
         do throws(Errno) {
             return try place.files.openRegular(path, O_RDWR | O_APPEND | O_CREAT)
@@ -88,8 +89,13 @@ final class ChangeFile {
             {
                 return found
             }
-            // Something else has this name. It would mean a removal of everything at each look, so it is replaced.
             guard error.code == ELOOP else { throw error }
+            do throws(Errno) {
+                if FileOwner.process.isTrustedFile(try place.files.status(at: path)) { return nil }
+            } catch {
+                if error.isMissing { return nil }
+            }
+            // Something else has this name. It would mean a removal of everything at each look, so it is replaced.
             try? place.files.unlink(path)
             return try make(place, at: path)
         }
