@@ -135,29 +135,19 @@ extension DiskStore {
     ///   of use.
     @discardableResult
     package func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
-        write(entry, ahead: nil, for: key, usedAt: usedAt)
+        write(entry, in: nil, for: key, usedAt: usedAt)
     }
 
-    /// - Parameter ahead: the body of the entry, if it was written before.
-    func write(_ entry: StoredEntry, ahead: BodyAhead?, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
+    /// - Parameter file: has the body already, and becomes the record. If it does not, the caller discards it.
+    func write(_ entry: StoredEntry, in file: IncomingBody?, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
         // Prepared before a lock is taken, since the checksum of a large body takes a while.
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? entry.metadata.url : nil)
-        let record = PreparedRecord(entry, checksum: ahead?.checksum, for: key, keepsURL: configuration.keepsURLs)
-        return write(record, ahead.map { .slot($0) } ?? .memory, entry.metadata, for: key, usedAt: usedAt)
+        let record = PreparedRecord(
+            entry, checksum: file?.sum.checksum, for: key, keepsURL: configuration.keepsURLs)
+        return write(record, file.map { .file($0) } ?? .memory, entry.metadata, for: key, usedAt: usedAt)
     }
 
-    /// Writes a body to its place before the changes of its key are put in order, so that none of them waits for it.
-    /// It becomes a record by `write`, or is given up by `giveUp`. Nil if that is not possible now. A guest has to
-    /// announce a record before it makes its file, and writes it all at once.
-    func writeAhead(_ body: Data, _ metadata: EntryMetadata, for key: RequestKey) -> BodyAhead? {
-        guard isOwner, body.count <= largestEntry else { return nil }
-        return records.writeAhead(body, for: key.name, varyHash: metadata.varyHash, in: self)
-    }
-
-    func giveUp(_ ahead: BodyAhead) { withIO { _ in records.giveUp(ahead) } }
-
-    /// Like `write`, for a body that is complete in its own file, which becomes the record. If it does not, the caller
-    /// discards the body.
+    /// Like `write`, for a body that only its own file has. If that does not become the record, the caller discards it.
     func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
     ) -> DiskWriteResult {

@@ -39,7 +39,7 @@ extension TieredStore {
         let start = ticket ?? ticketOfStore(at: metadata.storedAt)
         // An older record of a cache that came unseen would come back, once memory drops the response.
         if ticket != nil, metadata.placement != .memoryAndDisk { disk?.checkNow() }
-        let place = file.map { .file($0) } ?? writtenAhead(body, metadata, for: key)
+        let file = file ?? writtenAhead(body, metadata)
         let outcome = stripe(of: key).withLock { _ -> Outcome in
             // Asked before the disk has the response.
             let isFirst = isUnknownBelow(key)
@@ -53,14 +53,10 @@ extension TieredStore {
             }
             let refusal = prepare(&metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, since: start)
             if let refusal { return .refused(refusal) }
-            let outcome = put(metadata, body, place, presented, for: key, isFirst: isFirst)
+            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
-        switch place {
-        case .memory: break
-        case .slot(let ahead): diskStore?.giveUp(ahead)
-        case .file(let file): file.discard()
-        }
+        file?.discard()
         // The event and its URL are made only if the app listens.
         let url = { metadata.foundationURL }
         let isInMemoryOnly: Bool
@@ -86,15 +82,21 @@ extension TieredStore {
 
     /// Bodies above this length are written before the key's stripe is taken, in bytes. A shorter one is written
     /// together with the tail that makes the file a record, by the same system call, which takes some microseconds.
-    private static let longestUnderStripe = 32 << 10
+    private static let longestUnderStripe = 128 << 10
 
-    /// A long body in memory that is for the disk is written before the stripe is taken. Without its tail it is no
-    /// record: nobody finds it too early, and no removal has to wait for it.
-    private func writtenAhead(_ body: Body, _ metadata: EntryMetadata, for key: RequestKey) -> BodyPlace {
+    /// A long body in memory that is for the disk is written into a file of its own before the stripe is taken, so that
+    /// no removal has to wait for it. Nil if the body is short, or if that fails: then it is written from memory.
+    private func writtenAhead(_ body: Body, _ metadata: EntryMetadata) -> IncomingBody? {
         guard case .memory(let data) = body, data.count > Self.longestUnderStripe,
-            metadata.placement == .memoryAndDisk, let ahead = diskStore?.writeAhead(data, metadata, for: key)
-        else { return .memory }
-        return .slot(ahead)
+            metadata.placement == .memoryAndDisk, let diskStore, data.count <= diskStore.largestEntry
+        else { return nil }
+        do throws(Errno) {
+            let file = try diskStore.beginIncoming()
+            try file.append(data)
+            return file
+        } catch {
+            return nil
+        }
     }
 
     /// Taken when a load asks the network. A cache that is alone does not look for others then: if one has come and
@@ -151,7 +153,7 @@ extension TieredStore {
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
-        _ metadata: EntryMetadata, _ body: Body, _ place: BodyPlace, _ presented: CachedURLResponse?,
+        _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ presented: CachedURLResponse?,
         for key: RequestKey, isFirst: Bool
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
@@ -163,7 +165,7 @@ extension TieredStore {
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
-        switch write(metadata, place, whole, for: key) {
+        switch write(metadata, file, whole, for: key) {
         case .written:
             keep(entry, metadata, for: key, isFirst: isFirst)
             return .stored
@@ -206,15 +208,17 @@ extension TieredStore {
         }
     }
 
+    /// - Parameter entry: nil if only the file has the body.
     private func write(
-        _ metadata: EntryMetadata, _ place: BodyPlace, _ entry: StoredEntry?, for key: RequestKey
+        _ metadata: EntryMetadata, _ file: IncomingBody?, _ entry: StoredEntry?, for key: RequestKey
     ) -> DiskWriteResult {
         let now = MonotonicTime.nanoseconds
         let result: DiskWriteResult?
-        switch place {
-        case .memory: result = entry.flatMap { disk?.write($0, for: key, usedAt: now) }
-        case .slot(let ahead): result = entry.flatMap { diskStore?.write($0, ahead: ahead, for: key, usedAt: now) }
-        case .file(let file): result = diskStore?.adopt(file, metadata, for: key, usedAt: now)
+        switch (file, entry) {
+        case (nil, let entry?): result = disk?.write(entry, for: key, usedAt: now)
+        case (let file?, let entry?): result = diskStore?.write(entry, in: file, for: key, usedAt: now)
+        case (let file?, nil): result = diskStore?.adopt(file, metadata, for: key, usedAt: now)
+        case (nil, nil): result = nil
         }
         return result ?? .dropped(.diskFailed(errno: 0))
     }

@@ -34,25 +34,18 @@ final class ReservedSlot: Sendable {
     }
 }
 
-/// The body of a record that is being stored, in its slot. It is no record, since it lacks its tail.
-struct BodyAhead: Sendable {
-    let slot: ReservedSlot
-    let checksum: UInt64
-}
-
 /// Where the body of a response is before its record is stored.
 enum BodyPlace: Sendable {
     /// In memory: it is written together with the tail.
     case memory
-    /// The slot of the record.
-    case slot(BodyAhead)
-    /// A file of its own, which gets the name of the slot.
+    /// A file of its own, which gets the tail, and then the name of the slot.
     case file(IncomingBody)
 }
 
 // A record is stored in three steps: a slot is reserved under `DiskStore.io`, its bytes are written outside of that
 // lock, and it is published under the lock again. So a slow write holds up neither lookups nor removals. A long body
-// is written before its key's changes are put in order, without any lock, and its tail after that.
+// is written before its key's changes are put in order, without any lock, into a file that is no record's: its end may
+// look like a tail, and whoever finds a record's name with such an end takes it for a record.
 
 extension RecordFiles {
     /// Writes a record into a free slot of its name, and removes the record that it replaces. Not to be called while
@@ -73,13 +66,8 @@ extension RecordFiles {
         while true {
             var reserved: ReservedSlot?
             do throws(Errno) {
-                let slot: ReservedSlot
-                switch place {
-                case .slot(let ahead): slot = ahead.slot
-                case .memory, .file:
-                    slot = try reserve(
-                        for: (record.footer.name.key, record.footer.varyHash), not: &taken, in: disk)
-                }
+                let slot = try reserve(
+                    for: (record.footer.name.key, record.footer.varyHash), not: &taken, in: disk)
                 reserved = slot
                 record.footer.name = slot.name
                 let status = try writer.fill(slot, with: &record, place)
@@ -91,11 +79,7 @@ extension RecordFiles {
                         _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
                         return false
                     }
-                    var others = slot.rows
-                    // While a body was written ahead, other records of the key may have been stored or removed.
-                    if case .slot = place { others = rows(of: slot.name.key, &io.events) }
-                    let isKept = try publish(
-                        written, in: slot, beside: others, status, place, usedAt: usedAt, &io.events)
+                    let isKept = try publish(written, in: slot, status, place, usedAt: usedAt, &io.events)
                     // If the new metadata make it a different variant, it did not replace the old record.
                     if let rewritten, self.status(of: rewritten.name) != nil {
                         unlink(rewritten.name, &io.events)
@@ -103,33 +87,15 @@ extension RecordFiles {
                     return isKept
                 }
             } catch {
-                // The slot is given up with the body in it, which the record has in memory, too.
-                if case .slot = place { place = .memory }
+                // The file of the body may have been removed with everything else. If memory has the body, too, it is
+                // written from there.
+                if !record.body.isEmpty { place = .memory }
                 if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) { continue }
                 // The folder was removed meanwhile, so it is made again.
                 guard error.isMissing, mayMakeFolder, disk.withIO({ disk.prepareDirectory(&$0, mayMake: true) })
                 else { throw error }
                 mayMakeFolder = false
             }
-        }
-    }
-
-    /// Writes a body into a free slot of its key, before its changes are put in order. Not to be called while
-    /// `DiskStore.io` is held. Nil if that is not possible now, if the key has no free slot, or if this cache is
-    /// writing a record of the key: each such body takes one of the key's few slots.
-    func writeAhead(_ body: Data, for key: KeyName, varyHash: UInt64, in disk: DiskStore) -> BodyAhead? {
-        guard catalog.slotsBeingWritten(of: key).isEmpty, let rows = catalog.exactRows(of: key),
-            rows.count < Int(RecordName.slots)
-        else { return nil }
-        let checksum = body.withUnsafeBytes { Checksum.of($0) }
-        var taken: Slots = []
-        guard let slot = try? reserve(for: (key, varyHash), not: &taken, in: disk) else { return nil }
-        do throws(Errno) {
-            try writer.write(body, into: slot)
-            return BodyAhead(slot: slot, checksum: checksum)
-        } catch {
-            disk.withIO { _ in _ = giveBack(slot, after: error, taken: &taken) }
-            return nil
         }
     }
 
@@ -170,20 +136,19 @@ extension RecordFiles {
 
     /// Gives a record that was written into its slot a row, so that lookups find it, and removes the record that it
     /// replaces.
-    /// - Parameters:
-    ///   - rows: of the key's other records.
-    ///   - place: where the body was. A file of its own has the whole record by now, and gets the name of the slot.
+    /// - Parameter place: where the body was. A file of its own has the whole record by now, and gets the name of the
+    ///   slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
     private func publish(
-        _ record: PreparedRecord, in slot: ReservedSlot, beside rows: [IndexRow], _ status: FileStatus,
-        _ place: BodyPlace, usedAt: UInt64, _ events: inout [DiskEvent]
+        _ record: PreparedRecord, in slot: ReservedSlot, _ status: FileStatus, _ place: BodyPlace, usedAt: UInt64,
+        _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         catalog.endWriting(slot.name)
         switch place {
         case .file(let body):
             try writer.rename(body, into: slot)
             body.becameRecord()
-        case .memory, .slot:
+        case .memory:
             // Another process may have found the record as soon as it was whole, and removed it for a newer one. What
             // that process told may have been heeded already.
             if !writer.isAlone(), isGone(slot.name, status.identity) {
@@ -194,10 +159,10 @@ extension RecordFiles {
         let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        let hasOlder = rows.contains { $0.varyHash == variant && $0.slot != row.slot }
+        let hasOlder = slot.rows.contains { $0.varyHash == variant && $0.slot != row.slot }
         guard hasOlder else { return true }
         // Not earlier: until the new record is whole, lookups need the older one.
-        let slots = rows.reduce(Slots(row.slot)) { $0.union(Slots($1.slot)) }
+        let slots = slot.rows.reduce(Slots(row.slot)) { $0.union(Slots($1.slot)) }
         return settle(row.name, among: slots, &events)
     }
 
@@ -228,14 +193,6 @@ extension RecordFiles {
     /// slot into which this cache was writing.
     func examineLater(_ key: KeyName) {
         if catalog.state.isOwner { catalog.requestExamination(of: key) }
-    }
-
-    /// Gives up a body that was written ahead, unless it has become a record, or was given up, already. `DiskStore.io`
-    /// is held.
-    func giveUp(_ ahead: BodyAhead) {
-        guard !ahead.slot.isClosed else { return }
-        var taken: Slots = []
-        _ = giveBack(ahead.slot, after: Errno(0), taken: &taken)
     }
 
     /// Writes the whole record again, into a different slot. Not to be called while `DiskStore.io` is held.

@@ -5,7 +5,7 @@ package struct PreparedRecord: Sendable {
     var footer: RecordFooter
     /// The metadata, followed by space for the footer.
     private var tail: ByteWriter
-    /// The bytes before the tail; empty if they are in the file already.
+    /// The bytes before the tail; empty if only a file has them.
     package let body: Data
 
     /// Nil if the entry cannot be written as a record, for example one that is for memory only.
@@ -89,7 +89,6 @@ struct RecordWriter: Sendable {
         return try record.withTail { tail throws(Errno) in
             switch place {
             case .file(let arrived): return try arrived.finish(tail)
-            case .slot: try files.writeFully(slot.file, tail)
             case .memory: try files.writeFully(slot.file, body, tail)
             }
             let status = try files.status(slot.file)
@@ -101,9 +100,6 @@ struct RecordWriter: Sendable {
             return status
         }
     }
-
-    /// Writes a body into its slot, to which `fill` adds the tail.
-    func write(_ body: Data, into slot: ReservedSlot) throws(Errno) { try files.writeFully(slot.file, body) }
 
     /// Gives a body that is whole, with its tail, the name of the slot.
     func rename(_ arrived: IncomingBody, into slot: ReservedSlot) throws(Errno) {
