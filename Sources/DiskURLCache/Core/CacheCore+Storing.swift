@@ -123,19 +123,21 @@ extension CacheCore {
             hub.emit(.invalidated(url: invalidation.target.removingCredentials, reason: reason()))
         }
         guard let parts = URLCanonicalizer.parts(of: invalidation.target.absoluteString) else { return }
+        let ofHost = EntryCriteria(hostHash: RequestKey.hostHash(parts.host))
         if invalidation.emptiesHost {
-            store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(parts.host)))
+            store.remove(matching: ofHost)
             tell(.clearSiteData)
         } else if !invalidation.groups.isEmpty {
-            for group in Set(invalidation.groups) {
-                let criteria = EntryCriteria(group: group, of: parts)
+            let groups = Set(invalidation.groups)
+            let all = groups.count > CacheGroups.limit ? [ofHost] : groups.map { EntryCriteria(group: $0, of: parts) }
+            for criteria in all {
                 if configuration.marksGroupsStale {
                     store.markStale(matching: criteria, at: now)
                 } else {
                     store.remove(matching: criteria)
                 }
             }
-            tell(.groupInvalidation(names: invalidation.groups))
+            tell(.groupInvalidation(names: Array(invalidation.groups.prefix(CacheGroups.limit))))
         }
     }
 

@@ -8,7 +8,7 @@ final class RecentAnswers: Sendable {
         case failure(any Swift.Error)
 
         fileprivate var bytes: Int {
-            if case .response(let variant) = self { variant.bodyLength + 1_024 } else { 1_024 }
+            if case .response(let variant) = self { variant.bodyLength + StoredEntry.headCost(variant.metadata) } else { 1_024 }
         }
     }
 

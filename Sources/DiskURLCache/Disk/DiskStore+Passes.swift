@@ -45,7 +45,10 @@ extension DiskStore {
         let isSwept = sweep(limit: isFlush ? .max : 256)
         if !isSwept { maintenance.schedule(after: 0.001) }
         if catalog.state.isOwner, !catalog.state.isCurrent { maintenance.schedule(after: 1) }
-        if catalog.state.isCurrent, catalog.read({ $0.isChanged }) {
+        // An owner that is not used itself makes passes, too: guests store and do not evict, records become too old, and
+        // memory answers. Not on systems where each pass asks for the directory's lock.
+        let isToSave = catalog.state.isCurrent && catalog.read { $0.isChanged }
+        if isToSave || passTime == nil && catalog.state.isOwner {
             maintenance.schedule(after: configuration.savingInterval)
         }
         if configuration.hasAges, catalog.state.isCurrent {
@@ -119,7 +122,7 @@ extension DiskStore {
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
         var saved = catalog.read { $0.leastRecentFirst }
-        var savedAt = Int.max
+        var savedAt = Int64.max
         var isRejected = false
         let start = MonotonicTime.seconds
         if saved.isEmpty {

@@ -38,7 +38,7 @@ package struct EntryMetadata: Sendable, Equatable {
         if http.staleSince == nil { http.staleSince = time }
         response = .http(http)
         // Another process may have given a number that is greater than those of this one.
-        self.sequence = max(sequence(time), self.sequence + 1)
+        self.sequence = max(sequence(time), self.sequence == .max ? .max : self.sequence + 1)
         return true
     }
 

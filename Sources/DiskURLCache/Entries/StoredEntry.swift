@@ -57,8 +57,16 @@ package final class StoredEntry: @unchecked Sendable {
         memoryCost = body.count + Self.headCost(metadata)
     }
 
-    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, and the header fields.
-    static func headCost(_ metadata: EntryMetadata) -> Int { 600 + (metadata.http?.fields.estimatedSize ?? 0) }
+    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, the header fields, and what
+    /// a server or an app may add in any number: tags, and fields that select the response.
+    static func headCost(_ metadata: EntryMetadata) -> Int {
+        var cost = 600
+        for tag in metadata.tags { cost += tag.utf8.count + 32 }
+        guard let http = metadata.http else { return cost }
+        cost += http.fields.estimatedSize
+        for field in http.vary.fields { cost += field.name.utf8.count + 96 }
+        return cost
+    }
 
     /// Whether `URLCache`'s own methods may return this entry for a request.
     func answers(_ request: inout FieldDigests) -> Bool {

@@ -100,12 +100,14 @@ extension CacheControl.Directive {
     /// Adds the field names that the directive lists, in lower case. If it lists none, it concerns the whole response,
     /// and the result is nil.
     func addFieldNames(to names: inout [String]?) {
-        guard let others = names else { return }
-        names = nil
-        guard case .value(let argument) = argument else { return }
-        let listed = FieldSyntax.members(of: argument)
-        guard !listed.isEmpty, listed.allSatisfy(FieldSyntax.isToken) else { return }
-        names = others + listed.map { $0.lowercased() }
+        var listed: [Substring] = []
+        if case .value(let argument) = argument { listed = FieldSyntax.members(of: argument) }
+        guard !listed.isEmpty, listed.allSatisfy({ FieldSyntax.isToken($0) }) else {
+            names = nil
+            return
+        }
+        // In place: the directive may be repeated any number of times.
+        names?.append(contentsOf: listed.map { $0.lowercased() })
     }
 }
 

@@ -150,6 +150,8 @@ struct FieldDigests {
 
     /// - Parameter name: in lower case.
     mutating func digest(of name: String, _ salt: CredentialSalt?) -> KeyDigest? {
+        // A server may name any number of fields, of which a request has few.
+        guard fields[name] != nil else { return nil }
         if let known = made.first(where: { $0.name == name && $0.salt == salt }) { return known.value }
         let value = VaryKey.digest(of: name, in: fields, salt)
         made.append(VaryKey.Field(name: name, value: value, salt: salt))

@@ -24,7 +24,11 @@ extension DiskURLCache {
 
         private init(seconds: TimeInterval) { self.seconds = seconds }
 
-        package var form: TimeInterval { seconds }
+        /// Finite, since a coder may know no other numbers: for ever is a hundred years, and what is no number is 0.
+        package var form: TimeInterval {
+            if seconds.isFinite { return seconds }
+            return seconds > 0 ? 100 * 365 * 86_400 : 0
+        }
 
         package init(form seconds: TimeInterval) { self.seconds = seconds }
 

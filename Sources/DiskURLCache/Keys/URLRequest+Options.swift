@@ -17,7 +17,7 @@ extension URLRequest {
             return try? JSONDecoder().decode(DiskURLCache.Options.self, from: data)
         }
         set {
-            // The options hold numbers, names and flags: encoding fails for a number that is none, which means nothing.
+            // The options hold finite numbers, names and flags, which can always be encoded.
             carriedOptions = newValue.flatMap { try? JSONEncoder().encode($0).base64EncodedString() }
         }
     }

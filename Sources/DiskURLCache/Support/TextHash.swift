@@ -14,23 +14,24 @@ enum TextHash {
         text.withBytes { hash(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
-    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 { hash(bytes, seed: seed, ignoring: 0) }
+    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+        hash(bytes, seed: seed, ignoresCase: false)
+    }
 
-    /// The same hash for texts that differ only in the case of ASCII letters; also for some others.
+    /// The same hash for texts that differ only in the case of ASCII letters.
     static func hash(ignoringCaseOf text: String) -> Int {
-        let caseBits: UInt64 = 0x2020_2020_2020_2020
-        return text.withBytes {
-            Int(truncatingIfNeeded: hash(UnsafeRawBufferPointer($0), seed: processSeed, ignoring: caseBits))
+        text.withBytes {
+            Int(truncatingIfNeeded: hash(UnsafeRawBufferPointer($0), seed: processSeed, ignoresCase: true))
         }
     }
 
-    /// - Parameter ignored: the bits of each word that make no difference.
     @inline(__always)
-    private static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64, ignoring ignored: UInt64) -> UInt64 {
+    private static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64, ignoresCase: Bool) -> UInt64 {
         let count = bytes.count
         var state = seed ^ UInt64(truncatingIfNeeded: count) &* first
         func word(_ offset: Int) -> UInt64 {
-            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) | ignored
+            let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            return ignoresCase ? lowercased(word) : word
         }
         if count >= 16 {
             var offset = 0
@@ -49,9 +50,25 @@ enum TextHash {
                     words.1 = words.1 << 8 | UInt64(byte)
                 }
             }
-            state = folded((words.0 | ignored) ^ first, (words.1 | ignored) ^ state)
+            if ignoresCase { words = (lowercased(words.0), lowercased(words.1)) }
+            state = folded(words.0 ^ first, words.1 ^ state)
         }
         return folded(state ^ second, first)
+    }
+
+    /// Eight bytes with ASCII letters in lower case. No other byte changes: a server could name any number of fields
+    /// whose names differ only in bytes that were taken for equal.
+    @inline(__always)
+    private static func lowercased(_ word: UInt64) -> UInt64 {
+        let highBits: UInt64 = 0x8080_8080_8080_8080
+        let rest = word & ~highBits
+        // Each byte has room for a carry into its high bit, which says whether the byte is at least "A" (0x41), or
+        // above "Z" (0x5A).
+        let isAtLeastA = rest &+ 0x3F3F_3F3F_3F3F_3F3F
+        let isAboveZ = rest &+ 0x2525_2525_2525_2525
+        let isUppercase = (isAtLeastA ^ isAboveZ) & ~word & highBits
+        // 0x20 for each.
+        return word | (isUppercase >> 2)
     }
 
     /// All 128 bits of a product, folded into 64.

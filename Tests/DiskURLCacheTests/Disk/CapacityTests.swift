@@ -33,6 +33,28 @@ import Testing
         }
     }
 
+    /// A guest evicts nothing. The owner is not used.
+    @Test func whatGuestsStoreIsEvictedByAnOwnerThatIsIdle() async {
+        let owner = fixture.open(capacity: 1 << 20) { $0.savingInterval = 0.05 }
+        owner.flush()
+        let guest = fixture.open(capacity: 1 << 20)
+        guest.flush()
+        for number in 0..<100 { guest.store(.test(testBody(number, length: 100 << 10)), for: .test("\(number)")) }
+        await eventually("the eviction") { fixture.allocated() <= 1 << 20 }
+        withExtendedLifetime((owner, guest)) {}
+    }
+
+    /// On ZFS a file takes hardly any blocks until some seconds after it was written.
+    @Test func aFileWhoseBlocksAreAllocatedLaterCountsByItsLength() {
+        let files = FaultyFileSystem()
+        files.onStatus = { _, status in if status.kind == .regular { status.allocated = 512 } }
+        let store = fixture.open(capacity: 1 << 20, files: files)
+        for number in 0..<100 { store.store(.test(testBody(number, length: 100 << 10)), for: .test("\(number)")) }
+        store.flush()
+        #expect(fixture.allocatedByRecords() <= 1 << 20)
+        #expect(store.usage >= store.entryCount * (100 << 10))
+    }
+
     @Test("A capacity of 0 stores nothing") func nothing() throws {
         let store = fixture.open(capacity: 0)
         for body in [Data(), testBody(1)] {

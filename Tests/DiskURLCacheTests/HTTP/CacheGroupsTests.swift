@@ -134,6 +134,18 @@ import Testing
         #expect(reasons.map(\.code) == ["group-invalidation"])
     }
 
+    /// Each group is one removal. An answer that names thousands empties its host by one.
+    @Test(arguments: [CacheGroups.limit, CacheGroups.limit + 1]) func manyGroupsAreOneRemoval(count: Int) async throws {
+        let site = Site(in: scratch)
+        let urls = ["https://h.example/in", "https://h.example/out", "https://other.example/in"]
+        for (url, group) in zip(urls, ["\"g0\"", "\"another\"", "\"g0\""]) {
+            try await site.load(url, ["Cache-Groups": group])
+        }
+        let names = (0..<count).map { "\"g\($0)\"" }.joined(separator: ",")
+        try await site.load("https://h.example/write", method: "POST", ["Cache-Group-Invalidation": names])
+        #expect(site.stored(urls) == Array(urls.dropFirst(count > CacheGroups.limit ? 2 : 1)))
+    }
+
     /// A stored response is in the groups that its last answer named. The app's own tags stay.
     @Test func aNewAnswerNamesItsGroupsAnew() async throws {
         let site = Site({ $0.rules = [.init(for: .host("h.example"), tags: ["mine"])] }, in: scratch)

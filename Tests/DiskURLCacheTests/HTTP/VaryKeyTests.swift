@@ -72,6 +72,25 @@ import Testing
         #expect(digests.made.map(\.name) == ["cookie", "x-name"])
     }
 
+    /// A server may name any number of fields. Those that the request does not have take no work, and cost memory that
+    /// is counted.
+    @Test func namesThatNoRequestHasAreNotKept() {
+        let names = (0..<1_000).map { "x-\($0)" }
+        let request: HeaderFields = ["X-7": "1", "Accept": "a"]
+        let key = VaryKey(
+            response: ["Vary": names.joined(separator: ", ")], request: RequestFacts(method: "GET", fields: request))
+        var digests = FieldDigests(of: request)
+        let isMatched = key.matches(&digests)
+        #expect(isMatched && key.matches(request))
+        #expect(digests.made.map(\.name) == ["x-7"])
+        let response = StoredResponse(
+            method: "GET", status: 200, fields: [:], requestTime: Date(), responseTime: Date(), vary: key)
+        var metadata = EntryMetadata(response: .http(response), storedAt: Date(), placement: .memoryOnly)
+        #expect(StoredEntry.headCost(metadata) >= 1_000 * MemoryLayout<VaryKey.Field>.stride)
+        metadata.tags = names
+        #expect(StoredEntry.headCost(metadata) >= 1_000 * (MemoryLayout<VaryKey.Field>.stride + 16))
+    }
+
     @Test func newResponseTakesThePlaceOfTheVariantItEquals() {
         var cache = PureCache()
         let fields: HeaderFields = ["Cache-Control": "max-age=1", "Vary": "Foo"]

@@ -27,6 +27,22 @@ import Testing
         #expect(seen.count == count)
     }
 
+    /// Only the case of letters makes no difference: of bytes that count as equal, a server could make any number of
+    /// names with one hash.
+    @Test(arguments: 1..<40) func onlyTheCaseOfLettersIsIgnored(length: Int) {
+        var seen: [Int: String] = [:]
+        for byte in UInt8(0)..<128 {
+            var bytes = [UInt8](repeating: UInt8(ascii: "-"), count: length)
+            bytes[length / 2] = byte
+            let text = String(decoding: bytes, as: UTF8.self)
+            let hash = TextHash.hash(ignoringCaseOf: text)
+            #expect(seen[hash].map { $0 == text.lowercased() || $0.lowercased() == text.lowercased() } != false)
+            #expect(hash == TextHash.hash(ignoringCaseOf: text.uppercased()))
+            seen[hash] = text
+        }
+        #expect(seen.count == 128 - 26)
+    }
+
     @Test func lowAndHighBitsSpread() {
         var low = [Int](repeating: 0, count: 64)
         var high = low

@@ -160,9 +160,9 @@ import Testing
         _ = files.takeCalls()
         let client = PieceClient()
         let exchange = await begin(cache, client, until: TieredStore.gatheringLimit)
+        #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
         exchange.end()
         await client.heard { $0.hasEnded }
-        #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
         #expect(cache.store.memory.totalCost > 1 << 20)
     }
 

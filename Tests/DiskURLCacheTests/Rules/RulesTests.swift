@@ -33,6 +33,17 @@ import Testing
 
     // MARK: Precedence
 
+    /// The other options count, whatever a length of time says.
+    @Test(arguments: [(TimeInterval.infinity, 3_153_600_000), (.nan, 0), (-.infinity, 0)])
+    func aLengthOfTimeThatIsNotFiniteLosesNoOption(seconds: TimeInterval, counts: TimeInterval) {
+        var request = Responses.request("/a")
+        request.cacheOptions = .init(storage: .memoryOnly, lifetime: .always(.seconds(seconds)))
+        #expect(request.cacheOptions?.storage == .memoryOnly)
+        #expect(request.cacheLifetime == .seconds(counts))
+        request.cacheLifetime = .days(.infinity)
+        #expect(request.cacheOptions?.storage == .memoryOnly)
+    }
+
     @Test func theRequestComesBeforeTheRulesAndTheRulesInOrder() throws {
         let cache = try makeCache([
             Rule(for: .url("https://example.com/a*"), lifetime: .always(1), tags: ["a"]),

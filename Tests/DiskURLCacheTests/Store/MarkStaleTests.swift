@@ -129,6 +129,14 @@ import Testing
         }
     }
 
+    /// No cache makes such a number, but a file may have it.
+    @Test func theLargestSequenceNumberIsNoReasonToTrap() {
+        var metadata = StoredEntry.test(Data(), sequence: .max).metadata
+        let isMarked = metadata.markStale(at: Date(), sequence: { _ in 1 })
+        #expect(isMarked)
+        #expect(metadata.sequence == .max)
+    }
+
     @Test func aResponseInMemoryOnlyIsMarkedThere() async throws {
         let (origin, cache) = (try origin(), makeCache())
         let request = request(origin.url("/a")) { $0.storage = .memoryOnly }

@@ -36,8 +36,8 @@ package struct FileStatus: Sendable, Hashable {
     package var allocated: Int
     package var links: Int
     package var identity: FileIdentity
-    /// Nanoseconds since 1970.
-    var modified: Int
+    /// Nanoseconds since 1970. On watchOS `Int` may have 32 bits.
+    var modified: Int64
 
     package var modifiedSeconds: UInt32 { UInt32(clamping: modified / 1_000_000_000) }
 }

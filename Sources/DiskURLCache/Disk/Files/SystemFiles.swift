@@ -169,7 +169,7 @@ extension FileStatus {
             device: UInt64(truncatingIfNeeded: value.st_dev), inode: UInt64(truncatingIfNeeded: value.st_ino))
         let time = value.modificationTime
         // A time beyond 2262, or before 1678, comes from a damaged file system.
-        let (seconds, overflow) = Int(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-        modified = overflow ? 0 : seconds &+ Int(time.tv_nsec)
+        let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+        modified = overflow ? 0 : seconds &+ Int64(time.tv_nsec)
     }
 }

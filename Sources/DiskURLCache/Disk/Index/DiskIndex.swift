@@ -169,7 +169,7 @@ struct DiskIndex: Sendable {
     /// - Returns: the keys of the rows that are partial now: of files that no saved row describes, and of those that a
     ///   partial row describes.
     mutating func fill(
-        with saved: [IndexRow], savedAt: Int, listing: FolderListing
+        with saved: [IndexRow], savedAt: Int64, listing: FolderListing
     ) -> (new: [KeyName], unread: [KeyName]) {
         prepare(for: max(saved.count, listing.records.count))
         for row in saved { put(row, usedAt: row.lastUse) }

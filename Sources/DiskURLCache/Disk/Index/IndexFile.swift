@@ -61,7 +61,7 @@ package struct IndexFile {
 
     package enum Loading {
         /// - Parameter savedAt: when the file was written, in nanoseconds since 1970.
-        case loaded([IndexRow], savedAt: Int)
+        case loaded([IndexRow], savedAt: Int64)
         case missing
         case rejected
         /// The file exists, but the process has too little to read it now.

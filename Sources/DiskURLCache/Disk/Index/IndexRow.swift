@@ -4,7 +4,7 @@ package struct IndexRow: Sendable, Hashable {
     var hostHash: UInt32 = 0
     var tagFilter = TagFilter()
     var varyHash: UInt32 = 0
-    /// The space that the file takes on disk, in blocks of 512 bytes as in `stat`.
+    /// The space that the file takes on disk, in blocks of 512 bytes as in `stat`; at least its length.
     var blocks: UInt32
     /// When the file was written, in nanoseconds since 1970; 0 if that is not known.
     var modified: Int64 = 0
@@ -29,7 +29,7 @@ package struct IndexRow: Sendable, Hashable {
     static let blockSize = 512
 
     package var name: RecordName { RecordName(key: key, slot: slot) }
-    var bytes: Int { Int(blocks) * Self.blockSize }
+    var bytes: Int { Int(clamping: Int64(blocks) * Int64(Self.blockSize)) }
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }
 
@@ -39,7 +39,7 @@ package struct IndexRow: Sendable, Hashable {
 
     /// Whether the file has the size and the time of writing in the row.
     func isAbout(_ status: FileStatus) -> Bool {
-        modified == Int64(status.modified) && blocks == Self.blocks(status.allocated)
+        modified == status.modified && blocks == Self.blocks(status)
     }
 
     /// Whether at most the times of use differ.
@@ -50,8 +50,10 @@ package struct IndexRow: Sendable, Hashable {
         return self == other
     }
 
-    fileprivate static func blocks(_ allocated: Int) -> UInt32 {
-        UInt32(clamping: max(0, allocated) / blockSize + (allocated % blockSize > 0 ? 1 : 0))
+    /// At least the length of the file: some file systems allocate its blocks only seconds after it was written (ZFS).
+    fileprivate static func blocks(_ status: FileStatus) -> UInt32 {
+        let taken = max(0, status.allocated, status.size)
+        return UInt32(clamping: taken / blockSize + (taken % blockSize > 0 ? 1 : 0))
     }
 }
 
@@ -59,7 +61,7 @@ extension IndexRow {
     /// The row of a record that was not read. The time of writing counts as its last use.
     init(_ name: RecordName, _ status: FileStatus) {
         self.init(
-            key: name.key, blocks: Self.blocks(status.allocated), modified: Int64(status.modified),
+            key: name.key, blocks: Self.blocks(status), modified: status.modified,
             accessedAt: status.modifiedSeconds, slot: name.slot, flags: .partial)
     }
 
