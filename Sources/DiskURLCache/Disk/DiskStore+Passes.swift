@@ -45,8 +45,8 @@ extension DiskStore {
         let isSwept = sweep(limit: isFlush ? .max : 256)
         if !isSwept { maintenance.schedule(after: 0.001) }
         if catalog.state.isOwner, !catalog.state.isCurrent { maintenance.schedule(after: 1) }
-        // An owner that is not used itself makes passes, too: guests store and do not evict, records become too old, and
-        // memory answers. Not on systems where each pass asks for the directory's lock.
+        // An owner that is not used itself makes passes, too: guests store and do not evict, and memory answers. Not on
+        // systems where each pass asks for the directory's lock.
         let isToSave = catalog.state.isCurrent && catalog.read { $0.isChanged }
         if isToSave || passTime == nil && catalog.state.isOwner {
             maintenance.schedule(after: configuration.savingInterval)
