@@ -57,8 +57,8 @@ package final class StoredEntry: @unchecked Sendable {
         memoryCost = body.count + Self.headCost(metadata)
     }
 
-    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, the header fields, and what
-    /// a server or an app may add in any number: tags, and fields that select the response.
+    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, the header fields, and
+    /// what a server or an app may add in any number: tags, and fields that select the response.
     static func headCost(_ metadata: EntryMetadata) -> Int {
         var cost = 600
         for tag in metadata.tags { cost += tag.utf8.count + 32 }

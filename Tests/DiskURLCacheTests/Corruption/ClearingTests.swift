@@ -33,10 +33,16 @@
             for number in Self.readable..<Self.count {
                 let name = RecordName(
                     key: KeyName(resource: UInt64(number), low: UInt64(number) &* 0x9E37_79B9_7F4A_7C15), slot: 0)
-                try paths.withRecord(name) { path in
-                    Result { try files.closeQuietly(files.openFile(path, O_WRONLY | O_CREAT)) }
+                let status = try paths.withRecord(name) { path in
+                    Result {
+                        try files.closeQuietly(files.openFile(path, O_WRONLY | O_CREAT))
+                        return try files.status(at: path)
+                    }
                 }.get()
-                index.append(IndexRow(name, allocated: 0, accessedAt: 1))
+                // As if its head had been read: no pass reads it, and finds that it has none.
+                var row = IndexRow(name, status)
+                row.flags = []
+                index.append(row)
             }
             try Data(IndexFile.encode(index)).write(to: URL(fileURLWithPath: paths.index))
         }
