@@ -8,7 +8,11 @@ final class RecentAnswers: Sendable {
         case failure(any Swift.Error)
 
         fileprivate var bytes: Int {
-            if case .response(let variant) = self { variant.bodyLength + StoredEntry.headCost(variant.metadata) } else { 1_024 }
+            if case .response(let variant) = self {
+                variant.bodyLength + StoredEntry.headCost(variant.metadata)
+            } else {
+                1_024
+            }
         }
     }
 

@@ -13,7 +13,8 @@ import Testing
     /// The URL's own body, with the tail of a record that has other fields.
     private func forgedBody(for key: RequestKey, url: String) throws -> Data {
         let body = testBody(1, length: 300 << 10)
-        let entry = StoredEntry.test(body, sequence: 1, url: url, fields: ["X-Forged": "1", "Cache-Control": "max-age=9999"])
+        let entry = StoredEntry.test(
+            body, sequence: 1, url: url, fields: ["X-Forged": "1", "Cache-Control": "max-age=9999"])
         var record = try #require(
             PreparedRecord(entry, for: key.diskKey(ofRecordWith: url), keepsURL: true))
         return body + record.withTail { Data($0) }
