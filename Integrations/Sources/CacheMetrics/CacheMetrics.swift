@@ -19,7 +19,7 @@ import ServiceLifecycle
 /// |---|---|---|
 /// | `http_cache_hits` | counter, `layer`: `memory`, `disk` or the storage's name (`redis`) | answers from this layer |
 /// | `http_cache_misses` | counter | answers from the origin |
-/// | `http_cache_loads` | counter, `outcome`: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed` | loads that ended |
+/// | `http_cache_loads` | counter, `outcome`: `hit`, `stale`, `revalidated`, `expired`, `miss`, `bypass`, `failed` | loads that ended |
 /// | `http_cache_load_duration` | timer, `outcome` | the duration of loads; a histogram if the metrics system makes
 /// histograms of timers |
 /// | `http_cache_revalidations` | counter | stored answers that the origin confirmed with a 304 |
@@ -84,7 +84,7 @@ public final class CacheMetrics: Service {
             misses: counter("misses"), revalidations: counter("revalidations"), stores: counter("stores"),
             notStored: counter("not_stored"), evictions: counter("evictions"), savedBytes: counter("saved_bytes"),
             problems: counter("problems"))
-        let outcomes = ["hit", "stale", "revalidated", "miss", "bypass", "failed"]
+        let outcomes = ["hit", "stale", "revalidated", "expired", "miss", "bypass", "failed"]
         loads = Dictionary(
             uniqueKeysWithValues: outcomes.map { outcome in
                 let timer = Metrics.Timer(
@@ -156,17 +156,17 @@ public final class CacheMetrics: Service {
                 count.increment()
                 duration.recordSeconds(load.duration)
             }
-            guard let reason = load.notStoredReason else { return }
+            guard load.notStoredReason != nil else { return }
             counters.notStored.increment()
-            logger?.debug("not stored: \(reason)")
+            logger?.debug("\(load)")
         case .notStored(_, let reason):
             // All other reasons are in the report of the load.
-            if reason == .diskFailed { report("not stored: \(reason)") }
+            if reason == .diskFailed { report("\(event)") }
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
         case .problem(let error):
             if error != reported { report("\(error)") }
-        case .invalidated(_, let reason): logger?.debug("invalidated: \(reason)")
+        case .invalidated: logger?.debug("\(event)")
         case .stored: break
         }
     }

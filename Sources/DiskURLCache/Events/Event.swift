@@ -201,7 +201,8 @@ extension DiskURLCache.Event: PrintedByDescription {
             "stored \(url?.printed ?? "a response"), \(bytes) bytes\(inMemoryOnly ? ", in memory only" : "")"
         case .notStored(let url, let reason): "not stored \(url?.printed ?? "a response"): \(reason)"
         case .invalidated(let url, let reason): "invalidated by \(url?.printed ?? "an answer"): \(reason)"
-        case .evicted(let entries, let bytes): "evicted \(entries) entries, \(bytes) bytes"
+        case .evicted(1, let bytes): "evicted 1 entry, \(bytes) bytes on disk"
+        case .evicted(let entries, let bytes): "evicted \(entries) entries, \(bytes) bytes on disk"
         case .problem(let error): "problem: \(error)"
         }
     }

@@ -283,7 +283,7 @@ extension DiskURLCache.Reason {
     static let notReusable = Self(
         "not-reusable", "it has no lifetime, so it could never be used from the cache", "RFC 9111 §3",
         advice:
-            "The origin could send Cache-Control: max-age=…; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds)) for a redirection, and errorLifetime for an error."
+            "The origin could send Cache-Control: max-age=…; the app can set, in a rule or in cacheOptions, lifetime: .whenMissing(…) for a redirection or a POST, and errorLifetime for an error."
     )
     /// The response says `Vary: *`.
     static let varyAsterisk = Self(

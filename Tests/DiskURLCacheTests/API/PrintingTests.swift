@@ -72,6 +72,11 @@ struct PrintingTests {
     }
 
     /// The value without its own way to print would fail the test above.
+    @Test func anEvictionPrintsItsCount() {
+        let printed = [1, 2].map { "\(DiskURLCache.Event.evicted(entries: $0, bytesOnDisk: 9))" }
+        #expect(printed == ["evicted 1 entry, 9 bytes on disk", "evicted 2 entries, 9 bytes on disk"])
+    }
+
     @Test func theTestSeesSecrets() {
         struct Plain { var text = PrintingTests.secret }
         struct Bytes { var data = Data(PrintingTests.secret.utf8) }

@@ -124,7 +124,7 @@ struct ExplanationTests {
     @Test func withoutALifetimeTheAdviceNamesTheAppsOption() {
         store("/a", ["ETag": "\"v1\""])
         let advice = text(cache.explanation(for: Responses.request("/a")), .advice)
-        #expect(advice.contains("; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."))
+        #expect(advice.contains("; the app can set lifetime: .whenMissing(…) in a rule or in cacheOptions."))
     }
 
     @Test func theFieldByWhichAVariantDiffersIsNamed() {
