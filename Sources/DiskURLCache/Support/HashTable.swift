@@ -49,6 +49,16 @@ struct HashTable: Sendable {
         slots[gap] = 0
     }
 
+    /// Puts a position in the place of another one with the same hash.
+    mutating func replace(_ position: Int, by new: Int, hash: Int) {
+        var slot = hash & mask
+        while slots[slot] != Int32(position + 1) {
+            if slots[slot] == 0 { return }
+            slot = (slot + 1) & mask
+        }
+        slots[slot] = Int32(new + 1)
+    }
+
     /// Makes room for `capacity` positions.
     mutating func reserve(_ capacity: Int, hashOf: (Int) -> Int) {
         var size = slots.count

@@ -68,7 +68,8 @@
             let said = child.remainingLines()
             #expect(child.wasKilled)
             try #require(said.count == 2)
-            #expect(said[0] == "\(Self.count)")
+            // Passes read the heads of files that are known by name alone, and these have none: some are gone by then.
+            #expect(try #require(Int(said[0])) > Self.count / 2)
             // Each system call takes microseconds: a rename with what it needs, and two rows for the other caches.
             #expect(try #require(Int(said[1])) <= 30)
             let store = Self.open(directory)

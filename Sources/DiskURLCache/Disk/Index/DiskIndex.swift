@@ -1,8 +1,9 @@
 /// The index: which records there are, how much space they take, and in which order they were used.
 ///
-/// Invariants: each row is in both tables once and in the order of use once; `count`, `bytes` and `pinnedBytes` are
-/// those of the rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse`
-/// never falls. Recency is this order: a wall clock that is set back changes nothing here.
+/// Invariants: each row is once in the table of names, once among the rows of its resource, and once in the order of
+/// use; `count`, `bytes` and `pinnedBytes` are those of the rows, changed together with them; key and slot name a row
+/// uniquely; along the order of use `lastUse` never falls. Recency is this order: a wall clock that is set back changes
+/// nothing here.
 ///
 /// A value that knows neither locks nor files; its owner has those.
 struct DiskIndex: Sendable {
@@ -15,7 +16,7 @@ struct DiskIndex: Sendable {
     private var rows: [IndexRow] = []
     private var free: [Int32] = []
     private var table = HashTable()
-    private var resources = HashTable()
+    private var resources = ResourceRows()
     private var order = LRUList()
 
     init() {}
@@ -41,10 +42,9 @@ struct DiskIndex: Sendable {
     /// The rows of all keys of a resource.
     func rows(ofResource resource: UInt64) -> [IndexRow] {
         var found: [IndexRow] = []
-        _ = resources.position(hash: Int(truncatingIfNeeded: resource)) { position in
-            if rows[position].key.resource == resource { found.append(rows[position]) }
-            return false
-        }
+        resources.forEach(
+            hash: Int(truncatingIfNeeded: resource), where: { rows[$0].key.resource == resource },
+            { found.append(rows[$0]) })
         return found
     }
 
@@ -132,7 +132,9 @@ struct DiskIndex: Sendable {
             rows.append(row)
         }
         table.insert(position, hash: row.hash) { rows[$0].hash }
-        resources.insert(position, hash: row.resourceHash) { rows[$0].resourceHash }
+        resources.insert(
+            position, hash: row.resourceHash, where: { rows[$0].key.resource == row.key.resource },
+            hashOf: { rows[$0].resourceHash })
         count += 1
         account(row, 1)
         return position
@@ -270,13 +272,14 @@ struct DiskIndex: Sendable {
     private mutating func reserve(_ capacity: Int) {
         rows.reserveCapacity(capacity)
         order.reserve(capacity)
+        resources.reserve(capacity)
     }
 
     /// Makes room for this many rows.
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
         table.reserve(rowCount) { rows[$0].hash }
-        resources.reserve(rowCount) { rows[$0].resourceHash }
+        resources.reserveTable(rowCount) { rows[$0].resourceHash }
     }
 }
 
