@@ -88,6 +88,16 @@ final class DirectLoad: LoadClient {
         driver?.cancel()
     }
 
+    /// The reader is gone. A body that it has not read holds this load as its client, as this load holds the body, so
+    /// it is let go, also if the load has ended.
+    fileprivate func drop(_ driver: LoadDriver) {
+        let hasEnded = state.withLock { state in
+            state.pieces.close()
+            return state.end != nil
+        }
+        if !hasEnded { driver.cancel() }
+    }
+
     /// No head arrived in time. A stored response may replace the answer (RFC 5861 §4), as with a transport that fails.
     fileprivate func timeOut(_ driver: LoadDriver?) {
         guard let driver, state.withLock({ $0.head == nil && $0.end == nil }) else { return }
@@ -186,7 +196,7 @@ package final class LoadReader: Sendable {
     }
 
     deinit {
-        cancel()
+        if case .driven(let driver) = course { load.drop(driver) }
     }
 
     package func cancel(_ error: any Error = CancellationError()) { load.cancel(driver, error) }

@@ -32,6 +32,24 @@ import Testing
         await eventually("the release of the transport") { transport == nil }
     }
 
+    /// The app may look at the head only.
+    @Test(arguments: [0, 1_000]) func aStreamThatIsDroppedAfterTheEndIsReleased(bytes: Int) async throws {
+        weak var core: CacheCore?
+        do {
+            let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+            core = cache.core
+            let events = cache.events()
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "no-store"])
+                await exchange.receiver.receive(Data(count: bytes))
+            }
+            let stream = try await cache.load(request, through: transport)
+            _ = await events.report()
+            #expect(stream.response.statusCode == 200)
+        }
+        await eventually("the release of the cache") { core == nil }
+    }
+
     private func transport(for way: Way) -> ClosureTransport {
         ClosureTransport { request, exchange in
             let isKnown = request.value(forHTTPHeaderField: "If-None-Match") != nil
