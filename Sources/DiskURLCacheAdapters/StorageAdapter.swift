@@ -34,9 +34,7 @@ final class StorageAdapter: StorageLayer {
     func variants(of key: RequestKey) -> [StoredVariant] {
         let key = key.diskKey
         let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
-        for entry in entries.dropFirst(StoredVariant.limit) {
-            storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
-        }
+        for entry in entries.dropFirst(StoredVariant.limit) { remove(entry, of: key) }
         return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: name) }
     }
 
@@ -62,6 +60,8 @@ final class StorageAdapter: StorageLayer {
         let entries = entries(of: key.diskKey)
         guard let old = entries.first(where: { $0.entry.metadata.sequence == sequence }) else { return false }
         write(StoredEntry(metadata: metadata, body: old.entry.body), for: key, usedAt: usedAt)
+        // A storage replaces the same variant only.
+        if old.entry.metadata.varyKey != metadata.varyKey { remove(old, of: key.diskKey) }
         return true
     }
 
@@ -71,9 +71,11 @@ final class StorageAdapter: StorageLayer {
 
     func remove(_ key: RequestKey, variant: VaryKey) {
         let key = key.diskKey
-        for entry in entries(of: key) where entry.entry.metadata.varyKey == variant {
-            storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
-        }
+        for entry in entries(of: key) where entry.entry.metadata.varyKey == variant { remove(entry, of: key) }
+    }
+
+    private func remove(_ entry: DiskURLCache.Entry, of key: DiskKey) {
+        storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
     }
 
     func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }

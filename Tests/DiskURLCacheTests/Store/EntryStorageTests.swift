@@ -246,6 +246,25 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
+    /// Otherwise the old one would answer requests that differ in what the new one names.
+    @Test func a304WithAnotherVaryLeavesOneEntry() async throws {
+        let storage = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 0)
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
+        for status in [200, 304] {
+            let network = MemoryTransport { _, exchange in
+                let vary = status == 200 ? "A" : "A, B"
+                exchange.head(status, ["Cache-Control": "no-cache", "ETag": "\"1\"", "Vary": vary])
+                if status == 200 { exchange.piece("body") }
+                exchange.end()
+            }
+            let request = Responses.request("/a", fields: ["A": "1", "B": "1"])
+            _ = try await LoadReader(request, from: cache, over: network).answer()
+            #expect(storage.count == 1)
+        }
+    }
+
     /// A process that runs for months is told of low memory time and again, and each time with other URLs in memory.
     @Test func whatNobodyHoldsIsForgotten() throws {
         let scratch = try ScratchDirectory()
