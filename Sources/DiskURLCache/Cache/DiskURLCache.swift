@@ -281,8 +281,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Two kinds are not: a
     /// response with `no-cache`, and a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4). The option
     /// ``Options/Fallback/anyStored`` serves these, too. A request without a response that
-    /// may be served fails with `URLError.notConnectedToInternet`, and the error's failure reason says why. Apple's own
-    /// loader does not obey it: <doc:ApplePlatforms>.
+    /// may be served, and one that is not cached, fails with `URLError.notConnectedToInternet`, and the error's failure
+    /// reason says why. Apple's own loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { core.isOffline }
         set { core.isOffline = newValue }

@@ -142,6 +142,18 @@ package final class CacheCore: Sendable {
         return options
     }
 
+    /// The same by the one of these stored responses that answers the request.
+    func cachingOptions(for hop: ResolvedRequest, stored variants: [StoredVariant]) -> CachingOptions {
+        let isClear = variants.count < 2 || !hop.dependsOnContentType
+        let selected = isClear ? variants.first : hop.facts.selected(from: variants)
+        return cachingOptions(for: hop, response: selected?.response.fields)
+    }
+
+    /// Whether the request may be sent, whatever is stored.
+    func allowsRequest(_ hop: ResolvedRequest) -> Bool {
+        !isOffline && hop.facts.directives.allowNetwork(hop.request.policy)
+    }
+
     func cachingOptions(by options: DiskURLCache.Options) -> CachingOptions {
         var all = CachingOptions(options, configuration)
         if isOffline { all.isOffline = true }

@@ -30,7 +30,7 @@ package final class ResolvedRequest: Sendable {
         equivalent = nil
     }
 
-    private init(_ request: ResolvedRequest, answeredUnder equivalent: RequestKey) {
+    private init(_ request: ResolvedRequest, answeredUnder equivalent: RequestKey?) {
         self.request = request.request
         decision = request.decision
         rules = request.rules
@@ -43,10 +43,13 @@ package final class ResolvedRequest: Sendable {
     /// The key of the stored responses that may answer; nil for a request that is not cached.
     var key: RequestKey? { equivalent ?? decision.key }
 
-    /// The request with the stored responses of an equivalent; nil changes nothing.
+    /// The request with the stored responses of an equivalent; nil for those of its own URL.
     func answered(under equivalent: RequestKey?) -> ResolvedRequest {
-        equivalent.map { ResolvedRequest(self, answeredUnder: $0) } ?? self
+        equivalent == self.equivalent ? self : ResolvedRequest(self, answeredUnder: equivalent)
     }
+
+    /// Whether there are rules by the content type of the response.
+    var dependsOnContentType: Bool { rules.dependOnContentType }
 
     /// The options with those of the rules by content type.
     /// - Parameter response: the fields of a response to this request; nil as long as there is none.

@@ -1,5 +1,14 @@
 import Foundation
 
+extension RequestFacts {
+    /// The stored response by which a `RequestDecider` decides: a whole one before a part. Nil if none answers.
+    func selected(from variants: [StoredVariant]) -> StoredVariant? {
+        var digests = FieldDigests(of: fields)
+        let matching = variants.filter { $0.response.answers(self, &digests) }
+        return matching.first { $0.response.status != 206 } ?? matching.first
+    }
+}
+
 /// Decides about one request (RFC 9111 §4), from the stored responses and the client's wishes.
 struct RequestDecider {
     let request: RequestFacts

@@ -16,6 +16,8 @@ struct Exchange: Sendable {
     /// When the head arrived.
     var responseTime: Date
     var policy = ReusePolicy.useProtocol
+    /// Those for the stored responses; nil if they are those for the answer. They differ if rules by content type do.
+    var storedOptions: CachingOptions?
 }
 
 /// How the cache handles the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
@@ -62,8 +64,8 @@ extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
         if StatusCode.isServerTrouble(exchange.status) {
             let decider = RequestDecider(
-                request: exchange.request, variants: exchange.variants, policy: exchange.policy, options: options,
-                now: exchange.responseTime)
+                request: exchange.request, variants: exchange.variants, policy: exchange.policy,
+                options: exchange.storedOptions ?? options, now: exchange.responseTime)
             if let reuse = decider.errorFallback().reuse { return .useStaleOnError(reuse) }
         }
         if let revalidation = exchange.revalidation {

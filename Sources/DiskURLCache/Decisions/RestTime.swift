@@ -64,8 +64,8 @@ extension Storability {
     private static func isReplaceable(_ exchange: Exchange, _ options: CachingOptions) -> Bool {
         guard StatusCode.isServerTrouble(exchange.status) else { return false }
         let decider = RequestDecider(
-            request: exchange.request, variants: exchange.variants, policy: .useProtocol, options: options,
-            now: exchange.responseTime)
+            request: exchange.request, variants: exchange.variants, policy: .useProtocol,
+            options: exchange.storedOptions ?? options, now: exchange.responseTime)
         return decider.errorFallback().reuse != nil
     }
 

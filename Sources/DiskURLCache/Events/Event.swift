@@ -155,8 +155,8 @@ extension DiskURLCache {
             revalidations += other.revalidations
             stores += other.stores
             evictions += other.evictions
-            bytesLoaded += other.bytesLoaded
-            bytesSaved += other.bytesSaved
+            bytesLoaded = bytesLoaded.addingSaturated(other.bytesLoaded)
+            bytesSaved = bytesSaved.addingSaturated(other.bytesSaved)
             droppedEvents += other.droppedEvents
             networkLoads += other.networkLoads
             networkTime += other.networkTime

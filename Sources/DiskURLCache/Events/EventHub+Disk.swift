@@ -20,6 +20,6 @@ extension DiskURLCache.Statistics {
         case .memory: memoryHits += 1
         default: diskHits += 1
         }
-        bytesSaved += bytes
+        bytesSaved = bytesSaved.addingSaturated(bytes)
     }
 }

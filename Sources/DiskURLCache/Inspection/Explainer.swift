@@ -73,9 +73,11 @@ package struct Explainer {
     package mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
             let reason = key.refusal ?? .noKey
-            sayWithoutKey(reason)
+            let isSent = decider.mayUseNetwork
+            sayWithoutKey(reason, isSent: isSent)
             return DiskURLCache.Explanation(
-                outcome: .bypass(reason), notStoredReason: received == nil ? nil : reason, printedText: text)
+                outcome: isSent ? .bypass(reason) : .notAllowed(reason),
+                notStoredReason: received == nil ? nil : reason, printedText: text)
         }
         let decision = decider.decision()
         sayKey(key)
@@ -169,11 +171,13 @@ package struct Explainer {
 
     // MARK: The key and the request
 
-    private mutating func sayWithoutKey(_ reason: DiskURLCache.Reason) {
+    private mutating func sayWithoutKey(_ reason: DiskURLCache.Reason, isSent: Bool) {
         say(.key, "This request has no key: it is neither looked up nor stored.")
         say(.key, "Why", because: reason)
         if let advice = reason.advice { say(.advice, advice) }
-        if !Invalidation.isSafe(facts.method) {
+        if !isSent {
+            say(.decision, "Fails, since no request may be sent.")
+        } else if !Invalidation.isSafe(facts.method) {
             if cacheOptions.invalidatesURL == false {
                 say(.decision, "The stored responses of its URL stay: the options say invalidatesURL: false.")
             } else {

@@ -49,7 +49,7 @@ extension DiskURLCache {
         }
         var explainer = Explainer(
             request, key: hop.decision, variants: variants, now: now,
-            options: core.cachingOptions(for: hop, response: variants.first?.metadata.http?.fields),
+            options: core.cachingOptions(for: hop, stored: variants.filter(\.isHTTP)),
             received: received)
         explainer.variant = variant
         explainer.isEquivalent = found?.key != hop.key

@@ -30,6 +30,9 @@ protocol LoadClient: AnyObject, Sendable {
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
 
+    /// It takes nothing for now.
+    var isPaused: Bool { get }
+
     /// From any thread.
     func send(_ calls: [LoadCall])
     /// From the thread that started the load, inside `start`.
@@ -49,6 +52,7 @@ extension LoadClient {
     var acceptsPieces: Bool { false }
     var confirmsStorage: Bool { false }
     var priority: Float { URLSessionTask.defaultPriority }
+    var isPaused: Bool { false }
 
     func bodyArrived() {}
 

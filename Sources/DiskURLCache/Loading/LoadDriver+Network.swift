@@ -170,6 +170,8 @@ extension LoadDriver {
             finishLeading(wasCancelled: true)
             stopWaiting()
         }
+        // A suspension that came before the role did not end it.
+        if case .leads = role, client?.isPaused == true { finishLeading() }
         if case .waits = role {
             setDeadline(in: transport.patience(of: hop.request)) { [self] in
                 if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
@@ -223,7 +225,7 @@ extension LoadDriver {
         let proceed: @Sendable (DiskURLCache.Request?) -> Void = { [self] next in
             // Prepares what depends on the app outside the lock: the session's cookies, the key.
             let hop = next.map { cache.resolve(transport.prepare($0, after: request), variant: transport.keyVariant) }
-            handle(.redirectDecided(hop), at: .network)
+            handle(.redirectDecided(hop, now: cache.now), at: .network)
         }
         guard let client else { return proceed(next) }
         client.confirmRedirect(head, of: request, to: next, completion: proceed)

@@ -62,7 +62,7 @@ extension LoadDriver {
     private func giveUpStoring(_ reason: DiskURLCache.Reason) {
         release()
         if reason == .diskFailed {
-            let url = report.request.foundationURL
+            let url = state.withLock { $0.hop }.request.foundationURL
             cache.hub.emit(.notStored(url: url?.removingCredentials, reason: reason))
         }
         guard client == nil else { return }

@@ -7,7 +7,7 @@ extension LoadMachine {
     /// The first step of a hop: what `.found` does, without an event.
     mutating func decide(by stored: StoredResponses, now: Date) -> [Action] {
         self.stored = stored
-        if let equivalent = stored.equivalent { hop = hop.answered(under: equivalent) }
+        if stored.equivalent != nil || hop.equivalent != nil { hop = hop.answered(under: stored.equivalent) }
         return decide(now: now)
     }
 
@@ -15,6 +15,7 @@ extension LoadMachine {
         guard hop.key != nil else {
             // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the
             // answer is not stored.
+            guard mayUseNetwork else { return refuse(hop.decision.refusal ?? .methodNotCached) }
             return fetch(.methodNotCached, now: now)
         }
         var decision = decider(now: now).decision()
@@ -22,7 +23,7 @@ extension LoadMachine {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
             decision = decider(now: now, policy: .revalidate).decision()
         }
-        if let reuse = confirmedMeanwhile(decision) { decision = .useStored(reuse) }
+        if let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }
         switch decision {
         case .revalidate where stored.failure != nil, .fetch where stored.failure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
@@ -50,12 +51,12 @@ extension LoadMachine {
     }
 
     /// The reuse of a response that the load would validate, if the load for which this one waited has just done that:
-    /// the origin has confirmed or sent it after this load began, so one question is enough for both.
-    private func confirmedMeanwhile(_ decision: CacheDecision) -> Reuse? {
+    /// the origin has confirmed or sent it after this hop began, so one question is enough for both.
+    private func confirmedMeanwhile(_ decision: CacheDecision, now: Date) -> Reuse? {
         guard waited != nil, case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
-            let variant = revalidation.variant, variant.response.responseTime >= report.startedAt
+            let variant = revalidation.variant, variant.response.responseTime >= hopStartedAt
         else { return nil }
-        return decider(now: report.startedAt).reuse(of: variant)
+        return decider(now: now).reuse(of: variant)
     }
 
     /// Decides about the request of this hop, from the stored responses.

@@ -39,12 +39,16 @@ extension LoadMachine {
     mutating func receive(
         _ head: ResponseHead, fetch: Fetch, options: CachingOptions, now: Date
     ) -> [Action] {
-        let decision = ResponseDecision.decide(
-            Exchange(
-                request: facts, url: hop.request.url, revalidation: fetch.revalidation, variants: stored.variants,
-                status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
-                policy: policy),
-            options: options)
+        var exchange = Exchange(
+            request: facts, url: hop.request.url, revalidation: fetch.revalidation, variants: stored.variants,
+            status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
+            policy: policy, storedOptions: stored.options)
+        var decision = ResponseDecision.decide(exchange, options: options)
+        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) {
+            // It would lead in a circle: the error is delivered.
+            exchange.policy = .revalidate
+            decision = ResponseDecision.decide(exchange, options: options)
+        }
         // Before all that is stored: the answer itself was asked for before the removal.
         let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
         switch decision {
@@ -311,6 +315,9 @@ extension ResponseHead {
         !fields.nameCoding ? ContentLength.stated(in: fields) : nil
     }
 
-    /// The same for the answer to a request with this method: to a `HEAD` there is no body.
-    func bodyLength(to method: String) -> Int? { method == "HEAD" ? 0 : bodyLength }
+    /// The same for the answer to a request with this method. An answer to a `HEAD`, or with one of these statuses, has
+    /// no body, whatever length it states (RFC 9110 §8.6).
+    func bodyLength(to method: String) -> Int? {
+        method == "HEAD" || status < 200 || status == 204 || status == 304 ? 0 : bodyLength
+    }
 }

@@ -36,7 +36,7 @@ struct LoadMachine {
         /// Reply to `.confirmStorage`: the response to store, or nil to store none.
         case storageConfirmed(EditedResponse?)
         /// Reply to `.redirect`: the request to follow, or nil to deliver the redirect itself.
-        case redirectDecided(ResolvedRequest?)
+        case redirectDecided(ResolvedRequest?, now: Date)
         case cancelled
     }
 
@@ -214,6 +214,7 @@ struct LoadMachine {
     /// Bytes of the body that is arriving.
     var arrivedBytes = 0
     var hops = 0
+    var hopStartedAt: Date
     /// The keys of the hops before this one. A redirect that is stored under one of them has led back here: it is asked
     /// for at the origin before it is followed again.
     var followedKeys: Set<RequestKey> = []
@@ -233,6 +234,7 @@ struct LoadMachine {
         hop = request
         self.streams = streams
         self.confirmsStorage = confirmsStorage
+        hopStartedAt = time
         report = LoadReport(of: request.request, at: time)
     }
 
@@ -296,7 +298,8 @@ struct LoadMachine {
             return fetch.answer.map { receive(data, for: $0) } ?? []
         case (.fetching(let fetch), .ended(let error, let now)): return end(fetch, error: error, now: now)
         case (.confirmingStorage(let answer), .storageConfirmed(let edited)): return store(answer, edited: edited)
-        case (.redirecting(let answer), .redirectDecided(let next)): return next.map { follow($0) } ?? deliver(answer)
+        case (.redirecting(let answer), .redirectDecided(let next, let now)):
+            return next.map { follow($0, now: now) } ?? deliver(answer)
         // A delegate called its handler twice.
         case (_, .storageConfirmed), (_, .redirectDecided): return []
         case (_, .found), (_, .refreshing), (_, .body), (_, .head), (_, .data), (_, .ended):
@@ -305,8 +308,9 @@ struct LoadMachine {
         }
     }
 
-    private mutating func follow(_ next: ResolvedRequest) -> [Action] {
+    private mutating func follow(_ next: ResolvedRequest, now: Date) -> [Action] {
         waited = nil
+        hopStartedAt = now
         hops += 1
         if let key = hop.key { followedKeys.insert(key) }
         hop = next

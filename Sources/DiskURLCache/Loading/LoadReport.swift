@@ -234,13 +234,13 @@ extension DiskURLCache.Statistics {
             storeTime += load.duration
         case .revalidated:
             revalidations += 1
-            bytesSaved += load.bytes
+            bytesSaved = bytesSaved.addingSaturated(load.bytes)
         case .miss:
             misses += 1
-            bytesLoaded += load.bytes
+            bytesLoaded = bytesLoaded.addingSaturated(load.bytes)
             networkLoads += 1
             networkTime += load.duration
-        case .bypass: bytesLoaded += load.bytes
+        case .bypass: bytesLoaded = bytesLoaded.addingSaturated(load.bytes)
         case .notAllowed, .failed: break
         }
     }

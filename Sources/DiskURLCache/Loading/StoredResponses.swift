@@ -14,13 +14,13 @@ final class StoredResponses: Sendable {
     /// How many fetches of the key had ended before the lookup: see `LoadTable.join`.
     let endedFetches: UInt64
 
-    /// - Parameter options: for these responses; their argument are the fields of the most recent one.
+    /// - Parameter options: for these responses, which are its argument.
     init(
         _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
-        endedFetches: UInt64 = 0, options: (HeaderFields?) -> CachingOptions
+        endedFetches: UInt64 = 0, options: ([StoredVariant]) -> CachingOptions
     ) {
         variants = found.allSatisfy(\.isHTTP) ? found : found.filter(\.isHTTP)
-        self.options = options(variants.first?.response.fields)
+        self.options = options(variants)
         self.equivalent = equivalent
         self.failure = failure
         self.endedFetches = endedFetches
@@ -45,7 +45,8 @@ final class StoredResponses: Sendable {
 
     /// Looks for the stored responses to a load's request, as far as no file has to be read.
     static func find(for hop: ResolvedRequest, in cache: CacheCore) -> Place {
-        guard let key = hop.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
+        // Not the key of an equivalent that was found before a wait: a 304 may have ended the equivalence.
+        guard let key = hop.decision.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
         let ended = cache.loads.endedFetches(of: key)
         if let held = cache.restingAnswer(to: hop) {
             return .memory(StoredResponses([held], endedFetches: ended, for: hop, in: cache))
@@ -72,7 +73,7 @@ final class StoredResponses: Sendable {
         self.init(
             found, under: equivalent, failure: cache.restingFailure(of: hop), endedFetches: endedFetches
         ) {
-            cache.cachingOptions(for: hop, response: $0)
+            cache.cachingOptions(for: hop, stored: $0)
         }
     }
 

@@ -79,6 +79,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// Bytes that may wait in the delegate's queue.
     private static let delegateLimit = 1 << 20
 
+    var isPaused: Bool { calls.withLock { $0.isPaused } }
+
     func bodyArrived() { queue.enqueue { self.deliverAll() } }
 
     /// On `queue`: the task was suspended.
@@ -172,11 +174,15 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         guard !delegates.isEmpty, let response = head.response as? HTTPURLResponse else { return proceed(following) }
         let next = following.urlRequest
         let completion: @Sendable (URLRequest?) -> Void = { proceed($0.map { DiskURLCache.Request($0) }) }
-        session.delegateQueue.addOperation { [session, task, delegates] in
-            for delegate in delegates {
-                if delegate.confirms(response, to: next, of: task, in: session, completion) { return }
+        // Before the end of the task, or not at all: a cancellation puts the end into the delegate's queue from here.
+        queue.enqueue { [self] in
+            guard !calls.withLock({ $0.isClosed }) else { return }
+            session.delegateQueue.addOperation { [session, task, delegates] in
+                for delegate in delegates {
+                    if delegate.confirms(response, to: next, of: task, in: session, completion) { return }
+                }
+                completion(next)
             }
-            completion(next)
         }
     }
 }

@@ -503,6 +503,55 @@ import Testing
         #expect(load.found([]).effects.first?.contains("collapsible") == false)
     }
 
+    /// The wait may have taken long.
+    @Test func whatWasConfirmedMeanwhileHasItsAge() {
+        var load = MachineDriver.after([.noCache(age: 60)])
+        load.now += 15
+        _ = load.waitEnded()
+        #expect(load.found([.noCache(age: 2)], body: "stored").report == "report hit collapsed")
+        #expect(load.machine.report.publicReport(cacheName: nil).age == 2)
+    }
+
+    /// A redirect may have taken long: what was confirmed before it is older than the request for the next URL.
+    @Test func whatWasConfirmedBeforeTheHopIsAskedFor() {
+        var load = MachineDriver.after([])
+        load.now += 5
+        _ = load.head(303, ["Location": "/b", "Cache-Control": "no-store"])
+        #expect(load.end() == ["lookUp"])
+        load.now += 1
+        #expect(load.found([.noCache(age: 3)]) == ["fetch collapsible if-none-match"])
+        load.now += 1
+        #expect(load.waitEnded() == ["lookUp"])
+        #expect(load.found([.noCache(age: 4)]) == ["fetch if-none-match"])
+    }
+
+    // MARK: Without the network
+
+    @Test(arguments: [true, false]) func aRequestWithoutAKeyIsHeldBackToo(isOffline: Bool) {
+        var load = MachineDriver(
+            method: "POST", policy: isOffline ? .useProtocolCachePolicy : .returnCacheDataDontLoad
+        ) {
+            $0.isOffline = isOffline
+            $0.hasKey = false
+        }
+        let code = isOffline ? URLError.Code.notConnectedToInternet : .resourceUnavailable
+        #expect(load.start() == ["report failed", "fail \(code.rawValue)"])
+        var asking = MachineDriver(fields: ["Cache-Control": "only-if-cached"]) { $0.hasKey = false }
+        #expect(asking.start() == ["report failed", "storedHead 504", "finish"])
+    }
+
+    /// Stored redirects that lead in a circle stand in for an error once.
+    @Test func anErrorInACircleOfRedirectsIsDelivered() {
+        var load = MachineDriver.after([.staleRedirect])
+        for _ in 1...2 {
+            #expect(load.head(503) == ["cancelFetch", "readBody 0"])
+            #expect(load.body("") == ["lookUp"])
+            _ = load.found([.staleRedirect])
+        }
+        _ = load.head(503)
+        #expect(load.end() == ["report miss", "networkHead", "finish"])
+    }
+
     // MARK: Other methods
 
     @Test func anUnsafeMethodInvalidates() {

@@ -63,6 +63,73 @@ import Testing
         #expect(loads == [method == "HEAD" ? 0 : 5])
     }
 
+    /// libcurl takes these as complete, whatever length they state; and chunks have none.
+    @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: [204, 304, 200])
+    func aLengthThatIsOnlyStatedIsNotCounted(status: Int) async throws {
+        let origin = try OriginServer { _ in
+            let length = "Content-Length: 9000000000000000000\r\n"
+            let body = status == 200 ? "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" : "\r\n"
+            var response = OriginResponse()
+            response.rawBytes = Data("HTTP/1.1 \(status) A\r\n\(length)\(body)".utf8)
+            return response
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        for _ in 1...2 {
+            var request = URLRequest(origin.url("/a"), method: "POST")
+            request.httpBody = Data("x".utf8)
+            let events = harness.cache.events()
+            let record = await delegate.run(harness.session.dataTask(with: request))
+            #expect(record.http?.statusCode == status)
+            _ = await events.report()
+        }
+        #expect(harness.cache.statistics.bytesLoaded <= 2)
+    }
+
+    @Test func countsDoNotOverflow() {
+        var sum = DiskURLCache.Statistics()
+        for _ in 1...2 {
+            var count = DiskURLCache.Statistics()
+            count.bytesLoaded = .max - 1
+            sum.add(count)
+        }
+        #expect(sum.bytesLoaded == .max)
+    }
+
+    /// Neither what has a key nor what has none is sent.
+    @Test(
+        .enabled(if: LoadingHarness.storesForSessions), arguments: ["GET", "POST", "never", "upload", "download"],
+        ["offline", "dontLoad", "onlyIfCached"])
+    func withoutTheNetworkNothingIsSent(_ kind: String, _ forbids: String) async throws {
+        let origin = try OriginServer.counting()
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        harness.cache.isOffline = forbids == "offline"
+        var request = URLRequest(origin.url("/a"), method: ["POST", "upload"].contains(kind) ? "POST" : "GET")
+        if forbids == "dontLoad" { request.cachePolicy = .returnCacheDataDontLoad }
+        if forbids == "onlyIfCached" { request.setValue("only-if-cached", forHTTPHeaderField: "Cache-Control") }
+        if kind == "never" { request.cacheOptions = .init(storage: .never) }
+        if kind == "POST" { request.httpBody = Data("x".utf8) }
+        let events = harness.cache.events()
+        let task: URLSessionTask =
+            switch kind {
+            case "upload": harness.session.uploadTask(with: request, from: Data("x".utf8))
+            case "download": harness.session.downloadTask(with: request)
+            default: harness.session.dataTask(with: request)
+            }
+        let record = await delegate.run(task)
+        let isTransfer = kind == "upload" || kind == "download"
+        if forbids == "onlyIfCached", !isTransfer {
+            #expect(record.http?.statusCode == 504)
+        } else {
+            let code = forbids == "offline" ? URLError.Code.notConnectedToInternet : .resourceUnavailable
+            #expect((record.error as? URLError)?.code == code)
+        }
+        let report = await events.report()
+        if case .notAllowed? = report?.outcome {} else { Issue.record("\(String(describing: report))") }
+        #expect(origin.requests.isEmpty)
+    }
+
     /// What it says was asked before the removal.
     @Test(.enabled(if: LoadingHarness.storesForSessions)) func aLateAnswerToAPostIsNotStoredForAGet() async throws {
         let gate = Gate()

@@ -153,6 +153,26 @@ import Testing
         #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/a")))?.data != Data("in".utf8))
     }
 
+    /// Foundation repeats the request with its own loader, and tells nobody of that answer.
+    @Test(arguments: [true, false])
+    func anUnsafeRequestThatGetsCredentialsInvalidates(givesCredentials: Bool) async throws {
+        let origin = try OriginServer { request in
+            request.method == "PUT" && request.fields["Authorization"] == nil
+                ? .status(401, "", ["WWW-Authenticate": "Basic realm=\"r\""])
+                : .ok("\(request.number)", ["Cache-Control": "max-age=60"])
+        }
+        let credential = URLCredential(user: "u", password: "p", persistence: .none)
+        let delegate = Credentials(givesCredentials ? credential : nil)
+        let harness = try LoadingHarness(delegate: delegate)
+        #expect(await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data == Data("1".utf8))
+        var request = URLRequest(origin.url("/a"), method: "PUT")
+        request.httpBody = Data("x".utf8)
+        let record = await delegate.run(harness.session.dataTask(with: request))
+        #expect((record.error == nil) == givesCredentials)
+        let text = givesCredentials ? "4" : "1"
+        #expect(await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data == Data(text.utf8))
+    }
+
     @Test func delegateRefusesCredentials() async throws {
         let origin = try protected()
         let delegate = Credentials(nil)

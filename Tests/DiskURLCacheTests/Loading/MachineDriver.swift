@@ -49,7 +49,11 @@ struct MachineDriver {
     enum Stored {
         case fresh
         case stale(String = "x")
+        /// Arrived so many seconds ago, and is to be confirmed before each use.
+        case noCache(age: TimeInterval)
         case redirect
+        /// A redirect that may stand in for an error.
+        case staleRedirect
         /// A redirect that does not say where to.
         case deadEnd
         /// The first six bytes of ten.
@@ -63,6 +67,13 @@ struct MachineDriver {
             case .fresh: fields.set("Cache-Control", "max-age=600")
             case .stale(let directive):
                 fields.set("Cache-Control", "max-age=1, \(directive)")
+                made -= 100
+            case .noCache(let age):
+                fields.set("Cache-Control", "no-cache")
+                made -= age
+            case .staleRedirect:
+                status = 301
+                fields = ["Cache-Control": "max-age=1, stale-if-error=600", "Location": "/b"]
                 made -= 100
             case .redirect:
                 status = 301
@@ -95,7 +106,7 @@ struct MachineDriver {
     private var isStreamed = false
     private let options: Options
     private var caching = CachingOptions()
-    private let now = Date(timeIntervalSince1970: 1_790_000_000)
+    var now = Date(timeIntervalSince1970: 1_790_000_000)
 
     init(
         method: String = "GET", fields: [String: String] = [:],
@@ -162,8 +173,8 @@ struct MachineDriver {
     mutating func confirmAsItIs() -> MachineActions { send(.storageConfirmed(EditedResponse())) }
     mutating func redirect(to path: String?) -> MachineActions {
         send(
-            .redirectDecided(path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) })
-        )
+            .redirectDecided(
+                path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) }, now: now))
     }
     mutating func waitEnded(mayWaitAgain: Bool = false) -> MachineActions {
         send(.waitEnded(mayWaitAgain: mayWaitAgain))
@@ -202,7 +213,7 @@ struct MachineDriver {
                 }
                 continue
             case .redirect(_, let next) where !options.confirmsRedirects:
-                texts += carryOut(.redirectDecided(Self.keyed(next, options)))
+                texts += carryOut(.redirectDecided(Self.keyed(next, options), now: now))
                 continue
             default: break
             }

@@ -422,6 +422,53 @@ import Testing
         #expect(request.cacheLifetime == nil && request.cacheOptions?.lifetime == .whenMissing(7_200))
     }
 
+    private func answer(
+        from cache: DiskURLCache, _ fields: [String: String] = [:], status: Int = 200, type: String,
+        _ more: HeaderFields = [:]
+    ) async throws -> String {
+        let network = MemoryTransport { _, exchange in
+            var fields = more
+            fields.set("Content-Type", type)
+            exchange.head(status, fields)
+            exchange.piece("\(status) \(type)")
+            exchange.end()
+        }
+        let answer = try await LoadReader(Responses.request("/a", fields: fields), from: cache, over: network).answer()
+        return String(decoding: answer.data, as: UTF8.self)
+    }
+
+    /// Not the type of the error.
+    @Test(arguments: ["image/png", "text/html"]) func theTypeOfTheStoredResponseDecidesAtAnError(type: String)
+        async throws
+    {
+        let cache = try makeCache([Rule(for: .contentType("image/*"), staleIfError: .days(1))])
+        _ = try await answer(from: cache, type: type, ["Cache-Control": "max-age=60"])
+        clock.advance(by: 100)
+        let other = type == "text/html" ? "image/png" : "text/html"
+        let text = try await answer(from: cache, status: 503, type: other)
+        #expect(text == (type == "image/png" ? "200 image/png" : "503 image/png"))
+    }
+
+    /// Not the type of the variant that was stored last.
+    @Test func theTypeOfTheVariantThatAnswersDecides() async throws {
+        let cache = try makeCache([Rule(for: .contentType("text/html"), lifetime: .always(.days(1)))])
+        let said: HeaderFields = ["Cache-Control": "max-age=60", "Vary": "Accept"]
+        let types = ["application/json", "text/html"]
+        for last in types {
+            for type in types.filter({ $0 != last }) + [last] {
+                _ = try await answer(from: cache, ["Accept": type], type: type, said)
+            }
+            clock.advance(by: 100)
+            let html = try await answer(from: cache, ["Accept": "text/html"], type: "new", said)
+            #expect(html == "200 text/html", "\(last) was stored last")
+            let explanation = cache.explanation(for: Responses.request("/a", fields: ["Accept": "application/json"]))
+            #expect(explanation.outcome == .expired(.stale), "\(last) was stored last")
+            let json = try await answer(from: cache, ["Accept": "application/json"], type: "new", said)
+            #expect(json == "200 new", "\(last) was stored last")
+            cache.removeAllCachedResponses()
+        }
+    }
+
     @Test func twoRulesForOnePatternMayCompleteEachOther() throws {
         let cache = try makeCache([
             Rule(for: .host("a.org"), lifetime: .always(1)), Rule(for: .host("a.org"), staleIfError: 2),

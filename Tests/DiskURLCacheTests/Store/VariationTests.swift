@@ -57,6 +57,30 @@ import Testing
 
     private static func request(_ path: String) -> URLRequest { Responses.request(path) }
 
+    /// It is of no use to a load that has waited for it.
+    @Test func a304MayEndTheEquivalence() async throws {
+        let site = Site()
+        try await site.asks("/p?a=1")
+        site.clock.advance(by: 100)
+        let exchanges = Exchanges()
+        let network = exchanges.network()
+        let answers = ["/p?a=2", "/p?a=3"].map { path in
+            Task { [cache = site.cache] in
+                try await LoadReader(Self.request(path), from: cache, over: network).answer().data
+            }
+        }
+        let first = await exchanges.next(1)
+        await site.cache.untilLoadsWait(1)
+        first.head(304, ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"b\")", "ETag": "\"1\""])
+        first.end()
+        let second = await exchanges.next(2)
+        second.head(200, ["Cache-Control": "max-age=60"])
+        second.piece("own")
+        second.end()
+        let texts = try await [answers[0].value, answers[1].value].map { String(decoding: $0, as: UTF8.self) }
+        #expect(Set(texts) == ["body of a=1", "own"])
+    }
+
     @Test(arguments: [(true, false), (false, true), (true, true)])
     func equivalentURLsAreHits(memory: Bool, disk: Bool) async throws {
         let scratch = try ScratchDirectory()

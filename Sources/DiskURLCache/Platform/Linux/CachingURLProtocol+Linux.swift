@@ -57,7 +57,8 @@
             }
             let keyed = cache.resolve(request, variant: link.keyVariant)
             if let reason = Self.reasonToBypass(task, keyed, link) {
-                return passOn(task, link.session, cache, keyed, reason)
+                if cache.allowsRequest(keyed) { return passOn(task, link.session, cache, keyed, reason) }
+                if reason == .upload || reason == .download { return refuse(task, link, keyed, reason, in: cache) }
             }
             guard let port = ClientPort(self, task: task, link: link) else { return fail() }
             self.port = port
@@ -85,6 +86,25 @@
                 _ = cache.store.salt?.bytes
                 queue.async { own.startLoading() }
             }
+        }
+
+        /// An upload or a download that may send no request fails, whatever forbids it: another end of a download needs
+        /// a file of Foundation's.
+        private func refuse(
+            _ task: URLSessionTask, _ link: SessionLink, _ hop: ResolvedRequest, _ reason: DiskURLCache.Reason,
+            in cache: CacheCore
+        ) {
+            guard let port = ClientPort(self, task: task, link: link) else { return fail() }
+            self.port = port
+            let load = LoadMachine(hop, streams: false, confirmsStorage: false, at: cache.now)
+            let error = load.loadError(
+                cache.isOffline ? .notConnectedToInternet : .resourceUnavailable, because: reason)
+            var report = load.report
+            report.note(.notAllowed(reason))
+            report.end(at: cache.now, error: error)
+            report.publish(of: hop, using: nil, in: cache)
+            if isSuspended { port.pause() }
+            port.perform([.fail(error, report)])
         }
 
         private func fail() {
@@ -126,10 +146,27 @@
             if let task { NotedTasks.shared.forget(task) }
         }
 
+        /// With credentials for a 401, Foundation suspends the task and repeats its request with its own loader, which
+        /// tells nobody of the answer. So the request counts as successful: rather too much is removed than too little.
+        private func invalidateBeforeRepetition() {
+            guard let task, (task.response as? HTTPURLResponse)?.statusCode == 401, let link = SessionLink(task),
+                let cache = link.cache, let request = task.originalRequest
+            else { return }
+            let hop = cache.resolve(DiskURLCache.Request(link.effectiveRequest(request)), variant: link.keyVariant)
+            let isKeyed = hop.key != nil && Self.reasonToBypass(task, hop, link) == nil
+            guard
+                let invalidation = Invalidation(
+                    method: hop.facts.method, isKeyed: isKeyed, concernsURL: hop.options.invalidatesURL != false,
+                    target: request.url, status: 200, fields: HeaderFields(), isShared: cache.configuration.isShared)
+            else { return }
+            CacheCore.lookupQueue.async { cache.invalidate(invalidation) }
+        }
+
         override func stopLoading() {
             // The error shows whether this is a cancellation or a suspension. The task's state does not: if the task
             // was suspended and resumed quickly, it is running again by now.
             let isCancelled = task?.error != nil
+            if !isCancelled { invalidateBeforeRepetition() }
             if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
             if !isCancelled {
                 guard isSuspended else { return }

@@ -127,9 +127,9 @@
         }
 
         /// The length of the body by its head: Foundation gives the body to the delegate of a data task directly, and
-        /// does not count it.
+        /// does not count it. A body that came in chunks may have any other length (RFC 9112 §6.3).
         private func stated(by response: HTTPURLResponse?, to method: String) -> Int {
-            guard let response else { return 0 }
+            guard let response, response.value(forHTTPHeaderField: "Transfer-Encoding") == nil else { return 0 }
             let head = ResponseHead(status: response.statusCode, fields: HeaderFields(response))
             return head.bodyLength(to: method) ?? 0
         }
