@@ -56,7 +56,7 @@ extension DiskURLCache.Inspector {
         ) {
             self.name = name
             self.now = now
-            bytesOnDisk = file?.allocated ?? 0
+            bytesOnDisk = file?.spaceTaken ?? 0
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             switch reading {
             case .record(let record):

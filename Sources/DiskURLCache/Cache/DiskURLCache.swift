@@ -249,8 +249,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Bytes in memory: bodies and an estimate of the objects around them.
     public override var currentMemoryUsage: Int { core.store.memory.totalCost }
 
-    /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
-    /// together with index and folders. Waits for the index if the cache was just opened.
+    /// Bytes of the stored entries on disk, in whole blocks, and at least their length: 0 when nothing is stored. The
+    /// capacity bounds these together with index and folders. Waits for the index if the cache was just opened.
     public override var currentDiskUsage: Int { core.store.disk?.usage ?? 0 }
 
     // MARK: State

@@ -144,9 +144,10 @@ package final class CacheCore: Sendable {
 
     /// The same by the one of these stored responses that answers the request.
     func cachingOptions(for hop: ResolvedRequest, stored variants: [StoredVariant]) -> CachingOptions {
-        let isClear = variants.count < 2 || !hop.dependsOnContentType
-        let selected = isClear ? variants.first : hop.facts.selected(from: variants)
-        return cachingOptions(for: hop, response: selected?.response.fields)
+        guard variants.count > 1, hop.dependsOnContentType else {
+            return cachingOptions(for: hop, response: variants.first?.response.fields)
+        }
+        return cachingOptions(for: hop, response: hop.facts.selected(from: variants)?.response.fields)
     }
 
     /// Whether the request may be sent, whatever is stored.

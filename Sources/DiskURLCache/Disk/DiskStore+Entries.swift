@@ -251,6 +251,12 @@ extension DiskStore {
     /// Makes a file for a body that begins to arrive. No lookup finds it before `adopt`.
     func beginIncoming() throws(Errno) -> IncomingBody {
         guard withIO({ isUsable(&$0) }) else { throw Errno(0) }
-        return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
+        do throws(Errno) {
+            return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
+        } catch {
+            // A removal of everything, or another process's sweep, has deleted the file before it was locked.
+            guard error.code == EAGAIN else { throw error }
+            return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
+        }
     }
 }

@@ -291,6 +291,24 @@ import Testing
         #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
     }
 
+    /// By a removal of everything in another process, say, before it is locked.
+    @Test func aFileThatIsDeletedWhileItIsMadeIsMadeAgain() async throws {
+        let cache = cache()
+        let wasDeleted = Mutex(false)
+        files.onStatus = { path, status in
+            guard path.contains("/incoming-"), !wasDeleted.withLock({ $0 }) else { return }
+            wasDeleted.withLock { $0 = true }
+            unlink(path)
+            status.links = 0
+        }
+        let client = PieceClient()
+        let exchange = await begin(cache, client, until: 2 << 20)
+        send(exchange, 2 << 20..<Self.length)
+        exchange.end()
+        #expect(await client.heard { $0.hasEnded }.report?.isStored == true)
+        #expect(wasDeleted.withLock { $0 })
+    }
+
     @Test(arguments: ["key", "everything", "address", "newer", "another cache"])
     func whatWasRemovedMeanwhileIsNotStored(what: String) async throws {
         let cache = cache()

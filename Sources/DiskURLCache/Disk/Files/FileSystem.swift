@@ -35,6 +35,9 @@ package struct FileStatus: Sendable, Hashable {
     /// The space that the file takes on disk, in bytes of whole blocks. Not its length.
     package var allocated: Int
     package var links: Int
+    /// The space that a file counts for: at least its length, since some file systems allocate its blocks only seconds
+    /// after it was written (ZFS).
+    package var spaceTaken: Int { max(0, allocated, size) }
     package var identity: FileIdentity
     /// Nanoseconds since 1970. On watchOS `Int` may have 32 bits.
     var modified: Int64

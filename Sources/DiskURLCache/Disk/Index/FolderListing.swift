@@ -20,5 +20,5 @@ struct FolderListing: Sendable {
     }
 
     /// The size of the records on disk, in bytes.
-    var bytes: Int { records.reduce(0) { $0 + $1.status.allocated } }
+    var bytes: Int { records.reduce(0) { $0 + $1.status.spaceTaken } }
 }

@@ -50,9 +50,8 @@ package struct IndexRow: Sendable, Hashable {
         return self == other
     }
 
-    /// At least the length of the file: some file systems allocate its blocks only seconds after it was written (ZFS).
     fileprivate static func blocks(_ status: FileStatus) -> UInt32 {
-        let taken = max(0, status.allocated, status.size)
+        let taken = status.spaceTaken
         return UInt32(clamping: taken / blockSize + (taken % blockSize > 0 ? 1 : 0))
     }
 }

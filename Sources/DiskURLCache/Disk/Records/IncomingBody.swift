@@ -9,7 +9,6 @@ package final class IncomingBody: Sendable {
     /// Guarded by the lock around it, which is never held during a file operation.
     private struct State {
         var count = 0
-        var checksum = PiecewiseChecksum()
         var hasName = true
         /// The part of the disk capacity, in bytes, that is reserved for this body.
         var reserved = 0
@@ -20,6 +19,8 @@ package final class IncomingBody: Sendable {
     private let files: any FileSystem
     private let space: IncomingSpace
     private let state = Mutex(State())
+    /// Of the bytes that are written. By itself, since a long piece takes a while, and others ask for `reserved`.
+    private let checksum = Mutex(PiecewiseChecksum())
     private let processID = getpid()
 
     /// Space is reserved in steps of this many bytes.
@@ -71,14 +72,12 @@ package final class IncomingBody: Sendable {
     /// Called by one thread at a time.
     func append(_ data: Data) throws(Errno) {
         try files.writeFully(opened.file, data)
-        state.withLock { state in
-            data.withUnsafeBytes { state.checksum.update($0) }
-            state.count += data.count
-        }
+        checksum.withLock { checksum in data.withUnsafeBytes { checksum.update($0) } }
+        state.withLock { $0.count += data.count }
     }
 
     /// Length and checksum of the bytes that are written.
-    var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
+    var sum: (length: Int, checksum: UInt64) { (count, checksum.withLock { $0.finished }) }
 
     /// Appends a tail. If the body does not become a record after that, a further tail may be appended: the last one
     /// counts.

@@ -19,7 +19,7 @@ extension RecordFiles {
     /// Whether the footer of a record meets a condition. A record that cannot be read is taken to meet it, since it
     /// might.
     func mayMatch(_ name: RecordName, _ isMatch: (RecordFooter) -> Bool) -> Bool {
-        switch reader.read(name, .tail, limit: .max >> 1) {
+        switch reader.read(name, .tail, limit: .max) {
         case .record(let record): isMatch(record.footer)
         case .unreadable, .damaged: true
         case .missing, .foreign: false
