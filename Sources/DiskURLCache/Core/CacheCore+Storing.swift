@@ -123,13 +123,14 @@ extension CacheCore {
             hub.emit(.invalidated(url: invalidation.target.removingCredentials, reason: reason()))
         }
         guard let parts = URLCanonicalizer.parts(of: invalidation.target.absoluteString) else { return }
-        let ofHost = EntryCriteria(hostHash: RequestKey.hostHash(parts.host))
+        let hostHash = RequestKey.hostHash(parts.host)
         if invalidation.emptiesHost {
-            store.remove(matching: ofHost)
+            store.remove(matching: EntryCriteria(hostHash: hostHash))
             tell(.clearSiteData)
         } else if !invalidation.groups.isEmpty {
             let groups = Set(invalidation.groups)
-            let all = groups.count > CacheGroups.limit ? [ofHost] : groups.map { EntryCriteria(group: $0, of: parts) }
+            let ofOrigin = EntryCriteria(hostHash: hostHash, urlPrefix: parts.origin + "/")
+            let all = groups.count > CacheGroups.limit ? [ofOrigin] : groups.map { EntryCriteria(group: $0, of: parts) }
             for criteria in all {
                 if configuration.marksGroupsStale {
                     store.markStale(matching: criteria, at: now)

@@ -13,7 +13,7 @@ enum CacheGroups {
     }
 
     /// The largest number of groups that one answer invalidates each by itself. RFC 9875 §2 wants at least 32. An
-    /// answer that names more invalidates everything of its host, which takes one removal.
+    /// answer that names more invalidates everything of its origin, which takes one removal.
     static let limit = 128
 
     /// The names of the groups that an answer invalidates (RFC 9875 §3). Only for answers to unsafe methods. The

@@ -134,11 +134,14 @@ import Testing
         #expect(reasons.map(\.code) == ["group-invalidation"])
     }
 
-    /// Each group is one removal. An answer that names thousands empties its host by one.
+    /// Each group is one removal. An answer that names thousands empties its origin by one.
     @Test(arguments: [CacheGroups.limit, CacheGroups.limit + 1]) func manyGroupsAreOneRemoval(count: Int) async throws {
         let site = Site(in: scratch)
-        let urls = ["https://h.example/in", "https://h.example/out", "https://other.example/in"]
-        for (url, group) in zip(urls, ["\"g0\"", "\"another\"", "\"g0\""]) {
+        let urls = [
+            "https://h.example/in", "https://h.example/out", "https://other.example/in", "http://h.example/in",
+            "https://h.example:8443/in",
+        ]
+        for (url, group) in zip(urls, ["\"g0\"", "\"another\"", "\"g0\"", "\"g0\"", "\"g0\""]) {
             try await site.load(url, ["Cache-Groups": group])
         }
         let names = (0..<count).map { "\"g\($0)\"" }.joined(separator: ",")

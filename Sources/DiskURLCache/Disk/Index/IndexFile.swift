@@ -112,9 +112,6 @@ package struct IndexFile {
 }
 
 extension IndexRow {
-    // One terabyte. No record is that large; an index that says so would cause good records to be evicted.
-    private static let maximumBlocks: UInt32 = 1 << 31
-
     @inline(__always)
     fileprivate func write(to bytes: UnsafeMutableRawBufferPointer, at offset: inout Int) {
         func append<Number: FixedWidthInteger>(_ number: Number) {
@@ -149,7 +146,7 @@ extension IndexRow {
             let slot = reader.number(UInt8.self),
             let flags = reader.number(UInt8.self)
         else { return nil }
-        guard slot < RecordName.slots, blocks <= Self.maximumBlocks else { return nil }
+        guard slot < RecordName.slots, blocks <= IndexRow.maximumBlocks else { return nil }
         self.init(
             key: KeyName(resource: resource, low: low),
             hostHash: hostHash,

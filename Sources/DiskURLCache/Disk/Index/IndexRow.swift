@@ -27,6 +27,9 @@ package struct IndexRow: Sendable, Hashable {
     }
 
     static let blockSize = 512
+    /// One terabyte. No record is that large; an index that says so would cause good records to be evicted. A sparse
+    /// file, or a damaged file system, may claim more.
+    static let maximumBlocks: UInt32 = 1 << 31
 
     package var name: RecordName { RecordName(key: key, slot: slot) }
     var bytes: Int { Int(clamping: Int64(blocks) * Int64(Self.blockSize)) }
@@ -52,7 +55,7 @@ package struct IndexRow: Sendable, Hashable {
 
     fileprivate static func blocks(_ status: FileStatus) -> UInt32 {
         let taken = status.spaceTaken
-        return UInt32(clamping: taken / blockSize + (taken % blockSize > 0 ? 1 : 0))
+        return min(UInt32(clamping: taken / blockSize + (taken % blockSize > 0 ? 1 : 0)), maximumBlocks)
     }
 }
 
