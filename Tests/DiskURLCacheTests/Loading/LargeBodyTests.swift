@@ -291,6 +291,28 @@ import Testing
         #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
     }
 
+    /// Of the last request of the load, not of the first one.
+    @Test func theEventOfABodyThatTheDiskRefusesNamesItsURL() async throws {
+        let cache = cache()
+        files.rule = { $0.operation == .write && $0.name.hasPrefix("incoming") ? .error(ENOSPC) : nil }
+        let network = MemoryTransport { request, exchange in
+            if request.url?.path == "/first" {
+                exchange.head(302, ["Location": "/last"])
+            } else {
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                exchange.piece(Self.body)
+            }
+            exchange.end()
+        }
+        let events = cache.events()
+        _ = try await LoadReader(Responses.request("/first"), from: cache, over: network).answer()
+        var paths: [String?] = []
+        for event in await events.elements(upTo: "the report of the load", \.isLoad) {
+            if case .notStored(let url, .diskFailed) = event { paths.append(url?.path) }
+        }
+        #expect(paths == ["/last"])
+    }
+
     /// By a removal of everything in another process, say, before it is locked.
     @Test func aFileThatIsDeletedWhileItIsMadeIsMadeAgain() async throws {
         let cache = cache()
