@@ -51,8 +51,9 @@ import Testing
         let store = fixture.open(capacity: 1 << 20, files: files)
         for number in 0..<100 { store.store(.test(testBody(number, length: 100 << 10)), for: .test("\(number)")) }
         store.flush()
-        #expect(fixture.allocatedByRecords() <= 1 << 20)
-        #expect(store.usage >= store.entryCount * (100 << 10))
+        #expect(store.usage <= 1 << 20 && store.usage >= store.entryCount * (100 << 10))
+        // The rest of the last block of each is not known.
+        #expect(fixture.allocatedByRecords() <= (1 << 20) + store.entryCount * 4_096)
     }
 
     @Test("A capacity of 0 stores nothing") func nothing() throws {
