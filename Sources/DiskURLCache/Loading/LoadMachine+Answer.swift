@@ -23,7 +23,7 @@ extension LoadMachine {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
             decision = decider(now: now, policy: .revalidate).decision()
         }
-        if let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }
+        if waited != nil, let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }
         switch decision {
         case .revalidate where stored.failure != nil, .fetch where stored.failure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
@@ -53,7 +53,7 @@ extension LoadMachine {
     /// The reuse of a response that the load would validate, if the load for which this one waited has just done that:
     /// the origin has confirmed or sent it after this hop began, so one question is enough for both.
     private func confirmedMeanwhile(_ decision: CacheDecision, now: Date) -> Reuse? {
-        guard waited != nil, case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
+        guard case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
             let variant = revalidation.variant, variant.response.responseTime >= hopStartedAt
         else { return nil }
         return decider(now: now).reuse(of: variant)
