@@ -18,7 +18,9 @@ extension RequestDecider {
         if directives.noStore { return .refused(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return .refused(.precondition) }
         var digests = FieldDigests(of: request.fields)
-        guard let variant = firstMatch(&digests, where: { $0.status != 206 }) else { return .refused(.notInCache) }
+        guard let variant = request.firstMatch(in: variants, &digests, where: { $0.status != 206 }) else {
+            return .refused(.notInCache)
+        }
         // A stored error is no better than the error that arrived.
         if StatusCode.isServerTrouble(variant.response.status) { return .refused(.storedError) }
         let facts = variant.reuseFacts.governed(by: options)

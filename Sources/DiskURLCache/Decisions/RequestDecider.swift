@@ -4,8 +4,19 @@ extension RequestFacts {
     /// The stored response by which a `RequestDecider` decides: a whole one before a part. Nil if none answers.
     func selected(from variants: [StoredVariant]) -> StoredVariant? {
         var digests = FieldDigests(of: fields)
-        let matching = variants.filter { $0.response.answers(self, &digests) }
-        return matching.first { $0.response.status != 206 } ?? matching.first
+        if let whole = firstMatch(in: variants, &digests, where: { $0.status != 206 }) { return whole }
+        return firstMatch(in: variants, &digests) { _ in true }
+    }
+
+    func firstMatch(
+        in variants: [StoredVariant], _ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool
+    ) -> StoredVariant? {
+        // To keep the digests of one comparison would cost more than the comparison.
+        if variants.count == 1 {
+            let variant = variants[0]
+            return condition(variant.response) && variant.response.answers(self) ? variant : nil
+        }
+        return variants.first { condition($0.response) && $0.response.answers(self, &digests) }
     }
 }
 
@@ -25,24 +36,16 @@ struct RequestDecider {
         if policy == .reloadIgnoring { return network(.cachePolicy) }
         if directives.noStore, !acceptsAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
-        var digests = FieldDigests(of: request.fields)
-        if let variant = firstMatch(&digests, where: { $0.status != 206 }) { return whole(variant) }
-        let part = firstMatch(&digests) { _ in true }
-        if request.isRetrieval, let part { return self.part(part) }
+        let selected = request.selected(from: variants)
+        if let selected {
+            if selected.response.status != 206 { return whole(selected) }
+            if request.isRetrieval { return part(selected) }
+        }
         // The validators of the other variants are offered.
-        if part == nil, variants.contains(where: { $0.response.answers(method: request.method) }) {
+        if selected == nil, variants.contains(where: { $0.response.answers(method: request.method) }) {
             return validation(of: nil, because: .variantNotInCache)
         }
         return network(.notInCache)
-    }
-
-    func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> StoredVariant? {
-        // To keep the digests of one comparison would cost more than the comparison.
-        if variants.count == 1 {
-            let variant = variants[0]
-            return condition(variant.response) && variant.response.answers(request) ? variant : nil
-        }
-        return variants.first { condition($0.response) && $0.response.answers(request, &digests) }
     }
 
     /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.

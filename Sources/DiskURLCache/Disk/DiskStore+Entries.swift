@@ -189,34 +189,6 @@ extension DiskStore {
     /// what was removed meanwhile.
     private func endStore(of key: KeyName) { membership.endStore(of: key, for: self) }
 
-    /// Checks whether a read-only directory can be read, and reports it once if not: then every lookup is a miss.
-    func checkReadOnly() {
-        guard isOpeningProcess else { return }
-        withIO { io in
-            let error = io.directory.readingError(reader)
-            note(error, &io)
-            if error == nil { move(.accept) }
-        }
-    }
-
-    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
-    var openingError: DiskURLCache.Error? {
-        maintenance.perform {
-            if configuration.isReadOnly { checkReadOnly() }
-            return withIO { io in
-                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
-                return io.directory.error
-            }
-        }
-    }
-
-    /// Whether records may be written: the folder exists, or was made now, and belongs to this user. An owner that is
-    /// alone checks once a second; if the folder is gone meanwhile, creating a file in it fails anyway.
-    func isUsable(_ io: inout Section) -> Bool {
-        guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
-        return catalog.isAloneAndCurrent || prepareDirectory(&io, mayMake: true)
-    }
-
     /// Appends a new tail to the entry with this sequence number, after a 304 or for a pin. The body is not written
     /// again. False if that record is gone or was replaced; then nothing is changed.
     ///
@@ -251,12 +223,45 @@ extension DiskStore {
     /// Makes a file for a body that begins to arrive. No lookup finds it before `adopt`.
     func beginIncoming() throws(Errno) -> IncomingBody {
         guard withIO({ isUsable(&$0) }) else { throw Errno(0) }
+        func make() throws(Errno) -> IncomingBody {
+            try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
+        }
         do throws(Errno) {
-            return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
+            return try make()
         } catch {
             // A removal of everything, or another process's sweep, has deleted the file before it was locked.
             guard error.code == EAGAIN else { throw error }
-            return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
+            return try make()
         }
+    }
+
+    // MARK: Whether the directory can be used
+
+    /// Checks whether a read-only directory can be read, and reports it once if not: then every lookup is a miss.
+    func checkReadOnly() {
+        guard isOpeningProcess else { return }
+        withIO { io in
+            let error = io.directory.readingError(reader)
+            note(error, &io)
+            if error == nil { move(.accept) }
+        }
+    }
+
+    /// Why the directory cannot be used; nil if it can. Waits for the first look at it.
+    var openingError: DiskURLCache.Error? {
+        maintenance.perform {
+            if configuration.isReadOnly { checkReadOnly() }
+            return withIO { io in
+                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
+                return io.directory.error
+            }
+        }
+    }
+
+    /// Whether records may be written: the folder exists, or was made now, and belongs to this user. An owner that is
+    /// alone checks once a second; if the folder is gone meanwhile, creating a file in it fails anyway.
+    func isUsable(_ io: inout Section) -> Bool {
+        guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
+        return catalog.isAloneAndCurrent || prepareDirectory(&io, mayMake: true)
     }
 }

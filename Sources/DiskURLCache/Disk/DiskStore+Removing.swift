@@ -16,7 +16,7 @@ extension DiskStore {
         /// The row of a record that was not read does not say which variant it is.
         func isOfVariant(_ row: IndexRow) -> Bool {
             if !row.isPartial { return row.varyHash == hash }
-            return records.mayMatch(row.name) { UInt32(truncatingIfNeeded: $0.varyHash) == hash }
+            return records.mayMatch(row.name) { UInt32(truncatingIfNeeded: $0.footer.varyHash) == hash }
         }
         // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
         // never written to disk.
@@ -33,7 +33,7 @@ extension DiskStore {
         announcing(.stored(name)) {
             withIO { io in
                 records.remove(name, &io.events) { row in
-                    records.mayMatch(row.name) { $0.sequence == sequence }
+                    records.mayMatch(row.name) { $0.footer.sequence == sequence }
                 }
             }
         }

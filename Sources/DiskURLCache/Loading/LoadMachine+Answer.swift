@@ -80,8 +80,7 @@ extension LoadMachine {
     private mutating func refuse(_ reason: DiskURLCache.Reason) -> [Action] {
         let isOffline = stored.options.isOffline
         if isOffline || policy == .dontLoad {
-            let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable
-            return fail(loadError(code, because: reason), because: .notAllowed(reason))
+            return fail(refusal(isOffline: isOffline, because: reason), because: .notAllowed(reason))
         }
         state = .ended
         report.note(.notAllowed(reason), status: 504)
@@ -179,6 +178,12 @@ extension LoadMachine {
         used = nil
         report.note(outcome)
         return [.fail(error)]
+    }
+
+    /// The error of a load that may send no request.
+    /// - Parameter reason: why the stored responses do not answer.
+    func refusal(isOffline: Bool, because reason: DiskURLCache.Reason) -> URLError {
+        loadError(isOffline ? .notConnectedToInternet : .resourceUnavailable, because: reason)
     }
 
     /// - Parameter reason: why the stored responses do not answer, if the network may not be used.

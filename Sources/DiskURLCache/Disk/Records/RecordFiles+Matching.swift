@@ -16,11 +16,10 @@ extension RecordFiles {
         return record
     }
 
-    /// Whether the footer of a record meets a condition. A record that cannot be read is taken to meet it, since it
-    /// might.
-    func mayMatch(_ name: RecordName, _ isMatch: (RecordFooter) -> Bool) -> Bool {
+    /// Whether a record meets a condition. A record that cannot be read is taken to meet it, since it might.
+    func mayMatch(_ name: RecordName, _ isMatch: (LoadedRecord) -> Bool) -> Bool {
         switch reader.read(name, .tail, limit: .max) {
-        case .record(let record): isMatch(record.footer)
+        case .record(let record): isMatch(record)
         case .unreadable, .damaged: true
         case .missing, .foreign: false
         }
@@ -28,11 +27,7 @@ extension RecordFiles {
 
     /// A record that cannot be read is removed as well, since it might match.
     func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        switch reader.read(row.name, .tail, limit: .max) {
-        case .record(let record): return matches(criteria, record, row)
-        case .unreadable, .damaged: return true
-        case .missing, .foreign: return false
-        }
+        mayMatch(row.name) { matches(criteria, $0, row) }
     }
 
     private func matches(_ criteria: EntryCriteria, _ record: LoadedRecord, _ row: IndexRow) -> Bool {

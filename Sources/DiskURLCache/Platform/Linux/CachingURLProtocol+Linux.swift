@@ -97,8 +97,7 @@
             guard let port = ClientPort(self, task: task, link: link) else { return fail() }
             self.port = port
             let load = LoadMachine(hop, streams: false, confirmsStorage: false, at: cache.now)
-            let error = load.loadError(
-                cache.isOffline ? .notConnectedToInternet : .resourceUnavailable, because: reason)
+            let error = load.refusal(isOffline: cache.isOffline, because: reason)
             var report = load.report
             report.note(.notAllowed(reason))
             report.end(at: cache.now, error: error)
