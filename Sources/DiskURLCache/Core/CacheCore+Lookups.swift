@@ -62,7 +62,7 @@ extension CacheCore {
         // The oldest variant first, since each update makes its variant the most recent one.
         for variant in variants.reversed() {
             let metadata = variant.metadata
-            let updated = store.update(metadata.sequence, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
+            let updated = store.update(metadata, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil
         }
         return isFound

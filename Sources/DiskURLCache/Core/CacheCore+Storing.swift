@@ -102,13 +102,13 @@ extension CacheCore {
         hub.emit(.notStored(url: url(), reason: .userInfo(keys: lost)))
     }
 
-    /// Replaces the head of the stored response with this number (RFC 9111 §4.3.4). Its body stays.
-    func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: ResolvedRequest) {
+    /// Replaces the head of the stored response that was found with these metadata (RFC 9111 §4.3.4). Its body stays.
+    func freshen(_ found: EntryMetadata, with response: StoredResponse, for hop: ResolvedRequest) {
         guard let key = hop.key else { return }
         let now = now
         // A response that names different groups no longer belongs to those that it named before.
         let tags = hop.options.tags.union(groupTags(of: response.fields, url: hop.request.url))
-        _ = store.update(sequence, of: key.keeping(response)) { metadata in
+        _ = store.update(found, of: key.keeping(response)) { metadata in
             metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)
             metadata.response = .http(response)
             metadata.storedAt = now
@@ -246,7 +246,7 @@ extension CacheCore {
         guard lacksTags(variant, of: hop), let key = hop.key else { return }
         let metadata = variant.metadata
         let tags = hop.options.tags
-        _ = store.update(metadata.sequence, of: key.keeping(metadata.http)) {
+        _ = store.update(metadata, of: key.keeping(metadata.http)) {
             $0.tags = $0.tags.joined(withTags: tags)
         }
     }

@@ -28,11 +28,10 @@ extension DiskStore {
 
     private func variant(_ record: LoadedRecord) -> StoredVariant {
         if let entry = record.entry { return StoredVariant(entry, from: .disk) }
-        let footer = record.footer
         return StoredVariant(
-            record.metadata, bodyLength: footer.bodyLength, from: .disk,
-            open: { self.read(again: footer, .opened)?.opening },
-            load: { self.read(again: footer, .whole)?.entry })
+            record.metadata, bodyLength: record.footer.bodyLength, from: .disk,
+            open: { self.read(again: record, .opened)?.opening },
+            load: { self.read(again: record, .whole)?.entry })
     }
 
     private func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
@@ -106,12 +105,13 @@ extension DiskStore {
     }
 
     /// Reads a record that was found before once more, with its body; nil if its slot has a different record by now.
-    private func read(again footer: RecordFooter, _ extent: RecordReader.Extent) -> LoadedRecord? {
-        switch reader.read(footer.name, extent, limit: catalog.capacity) {
+    private func read(again found: LoadedRecord, _ extent: RecordReader.Extent) -> LoadedRecord? {
+        let name = found.footer.name
+        switch reader.read(name, extent, limit: catalog.capacity) {
         case .record(let record):
-            let isSame = record.footer.digest == footer.digest && record.footer.sequence == footer.sequence
+            let isSame = record.isOfSameVariant(as: found) && record.metadata.isSameResponse(as: found.metadata)
             return isSame ? record : nil
-        case .damaged: requestExamination(of: footer.name.key, verifyingBodies: true)
+        case .damaged: requestExamination(of: name.key, verifyingBodies: true)
         case .missing, .unreadable, .foreign: break
         }
         return nil

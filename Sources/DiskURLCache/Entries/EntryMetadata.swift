@@ -42,6 +42,12 @@ package struct EntryMetadata: Sendable, Equatable {
         return true
     }
 
+    /// Whether both are of the same response, as the origin sent or last confirmed it. A tag or a pin that came since
+    /// gives the entry another number, and says nothing about the response.
+    func isSameResponse(as other: EntryMetadata) -> Bool {
+        sequence == other.sequence || storedAt == other.storedAt && response == other.response
+    }
+
     /// The values that tell the variants of one key apart.
     package var varyKey: VaryKey { http?.vary ?? .none }
 

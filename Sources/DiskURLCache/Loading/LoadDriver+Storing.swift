@@ -121,9 +121,9 @@ extension LoadDriver {
         note(reason)
     }
 
-    /// False also if another process removed the entry.
+    /// Whether the response is still stored as it was found. False also if another process removed it.
     private func isStored(_ variant: StoredVariant, of key: RequestKey) -> Bool {
-        cache.store.lookup(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
+        cache.store.lookup(key).variants().contains { $0.metadata.isSameResponse(as: variant.metadata) }
     }
 
     /// Removes the response, also if an older answer has changed it since it was found.
@@ -138,7 +138,7 @@ extension LoadDriver {
         guard let key = hop.key, !state.withLock({ $0.usedCredentials }) else { return }
         switch change {
         case .update(let variant, let response):
-            cache.freshen(variant.metadata.sequence, with: response, for: hop)
+            cache.freshen(variant.metadata, with: response, for: hop)
         case .addVariant(let variant, let response):
             guard isStored(variant, of: key), let entry = variant.load() else { return }
             let draft = EntryDraft(response, .memory(entry.body), EditedResponse(), for: hop)

@@ -234,19 +234,22 @@ extension TieredStore {
 
     // MARK: Updating
 
-    /// Replaces the metadata of the stored entry with this number, for the head that a 304 brought or for a pin; its
-    /// body stays. Returns the entry's new metadata; nil if that very entry is not stored any more, and then nothing is
-    /// changed.
-    ///
-    /// - Parameter change: is given the metadata as they are stored.
+    /// Replaces the metadata of a stored entry, for the head that a 304 brought, a tag or a pin; its body stays.
+    /// - Parameters:
+    ///   - found: the metadata of the entry when it was found.
+    ///   - change: is given the metadata as they are stored.
+    /// - Returns: the new metadata; nil if that response is not stored any more, and then nothing is changed.
     @discardableResult
-    func update(_ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void) -> EntryMetadata? {
+    func update(
+        _ found: EntryMetadata, of key: RequestKey, _ change: (inout EntryMetadata) -> Void
+    ) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
             disk?.checkIfShared()
             let start = removals.ticket(at: .distantPast)
-            guard let variant = lookup(key).variants().first(where: { $0.metadata.sequence == number }) else {
+            guard let variant = lookup(key).variants().first(where: { $0.metadata.isSameResponse(as: found) }) else {
                 return nil
             }
+            let number = variant.metadata.sequence
             var metadata = variant.metadata
             if removals.isBeingRemoved(key, metadata) {
                 erase(key, metadata.varyKey)

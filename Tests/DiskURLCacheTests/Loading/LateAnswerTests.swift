@@ -95,4 +95,43 @@ import Testing
             cache.removeAllCachedResponses()
         }
     }
+
+    /// Neither says anything about the response.
+    @Test(arguments: [3, 1 << 20], ["tag", "pin"])
+    func aRefreshIsKeptThoughTheStoredResponseGetsATagOrAPin(length: Int, change: String) async throws {
+        let body = testBody(1, length: length)
+        let cacheControl = "max-age=10, stale-while-revalidate=1000"
+        for isConfirmed in [true, false] {
+            let gate = Gate()
+            let count = Mutex(0)
+            let network = MemoryTransport { _, exchange in
+                let isFirst = count.next() == 1
+                if !isFirst { gate.wait() }
+                let isUnchanged = !isFirst && isConfirmed
+                exchange.head(isUnchanged ? 304 : 200, ["ETag": "\"1\"", "Cache-Control": cacheControl])
+                if !isUnchanged { exchange.piece(isFirst ? body : Data("refreshed".utf8)) }
+                exchange.end()
+            }
+            var request = request
+            _ = try await LoadReader(request, from: cache, over: network).answer()
+            clock.advance(by: 100)
+            if change == "tag" { request.cacheOptions = DiskURLCache.Options(tags: ["later"]) }
+            #expect(try await LoadReader(request, from: cache, over: network).answer().isStale)
+            await gate.arrival()
+            if change == "pin" { #expect(cache.setPinned(true, for: request)) }
+            gate.open()
+            await cache.untilRefreshed()
+            let answer = try await LoadReader(request, from: cache, over: network).answer()
+            await cache.untilRefreshed()
+            #expect(!answer.isStale && count.withLock { $0 } == 2)
+            #expect(answer.data == (isConfirmed ? body : Data("refreshed".utf8)))
+            // The tag stays.
+            if change == "tag" {
+                cache.removeCachedResponses(tag: "later")
+            } else {
+                cache.removeCachedResponse(for: request)
+            }
+            #expect(stored == nil)
+        }
+    }
 }

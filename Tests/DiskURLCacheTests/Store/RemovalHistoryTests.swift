@@ -82,7 +82,7 @@ import Testing
         let stored = try #require(cache.store.lookup(key).variants().first)
         let response = try #require(stored.metadata.http)
         let superseding = cache.store.ticket(at: isAsOld ? response.requestTime : Date())
-        cache.core.freshen(stored.metadata.sequence, with: response, for: cache.resolve(request))
+        cache.core.freshen(stored.metadata, with: response, for: cache.resolve(request))
         #expect(cache.store.lookup(key).variants().first?.metadata.sequence != stored.metadata.sequence)
         cache.store.remove(key, stored.metadata, by: superseding)
         #expect(cache.cachedResponse(for: request) == nil)
@@ -169,25 +169,25 @@ import Testing
 
     // MARK: Updates
 
-    private func number(of request: URLRequest) throws -> UInt64 {
-        let variants = cache.store.lookup(key).variants()
-        return try #require(variants.first).metadata.sequence
-    }
+    private func find() throws -> EntryMetadata { try #require(cache.store.lookup(key).variants().first).metadata }
 
-    private func freshen(_ number: UInt64) -> Bool {
-        cache.store.update(number, of: key) { $0.tags = ["fresh"] } != nil
+    private func freshen(_ found: EntryMetadata) -> Bool {
+        cache.store.update(found, of: key) { metadata in
+            metadata.tags = ["fresh"]
+            metadata.storedAt += 1
+        } != nil
     }
 
     /// Memory or disk: an update changes the head where the entry is, and keeps its body.
     @Test(arguments: [true, false]) func anUpdateKeepsTheBody(isInMemory: Bool) throws {
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body"), for: request)
         if !isInMemory { cache.removeAllCachedResponses(from: .memory) }
-        let number = try number(of: request)
-        #expect(freshen(number))
-        #expect(!freshen(number), "the number is another one now")
+        let found = try find()
+        #expect(freshen(found))
+        #expect(!freshen(found), "it is confirmed since")
         for _ in 1...2 {
             let variant = try #require(cache.store.lookup(key).variants().first)
-            #expect(variant.metadata.tags == ["fresh"] && variant.metadata.sequence > number)
+            #expect(variant.metadata.tags == ["fresh"] && variant.metadata.sequence > found.sequence)
             #expect(variant.load()?.body == Data("body".utf8))
             cache.flush()
             cache.removeAllCachedResponses(from: .memory)
@@ -198,15 +198,15 @@ import Testing
     @Test func anUpdateOfWhatIsGoneChangesNothing() throws {
         for remove in Self.removals {
             cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "old"), for: request)
-            let number = try number(of: request)
+            let found = try find()
             remove(cache)
-            #expect(!freshen(number))
+            #expect(!freshen(found))
             #expect(cache.cachedResponse(for: request) == nil)
         }
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "old"), for: request)
-        let number = try number(of: request)
+        let found = try find()
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "new"), for: request)
-        #expect(!freshen(number))
+        #expect(!freshen(found))
         #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
         cache.flush()
         cache.removeAllCachedResponses(from: .memory)
