@@ -250,7 +250,8 @@ final class ArrivingBody: Sendable {
             if state.takenPieces < state.pieces.count {
                 let piece = state.pieces[state.takenPieces]
                 state.takenPieces += 1
-                dropWhatWasTaken(&state)
+                // Many at once, since each time the others move: a server may send single bytes.
+                if state.takenPieces > state.pieces.count / 2 { dropWhatWasTaken(&state) }
                 noteTaken(piece.count, &state)
                 return .piece(piece)
             }

@@ -148,6 +148,26 @@ import Testing
         body.discard()
     }
 
+    /// A removal at the beginning moves all others: one for each piece would cost the square of their number.
+    @Test func smallPiecesAreFreedTogether() {
+        let body = body(isStored: false, .pieces)
+        let count = 10_000
+        for _ in 0..<count { _ = body.append(Data([1])) }
+        var (kept, moved) = (count, 0)
+        for _ in 0..<count {
+            guard case .piece = body.next() else {
+                Issue.record("no piece")
+                return
+            }
+            let left = body.state.withLock { $0.pieces.count }
+            if left != kept { moved += left }
+            kept = left
+        }
+        #expect(moved <= count)
+        #expect(body.bytesInMemory == 0)
+        body.discard()
+    }
+
     /// The rest of a refresh in the background may take long to arrive.
     @Test func whatNobodyReadsIsFreedOnceItIsNotStored() {
         let body = body(isStored: true, .none)
