@@ -137,8 +137,9 @@ extension DiskURLCache {
         /// The same by each of the app's tags (``Options/tags``) that the answer has.
         public internal(set) var byTag: [String: Statistics] = [:]
         /// An estimate of the time that hits saved, in seconds: the mean duration of a load from the network, times the
-        /// number of loads that the store answered, minus the duration of those. Only loads of sessions and direct
-        /// calls count. If loads run in parallel, they wait for each other, and the estimate is too high.
+        /// number of loads that the store answered without a request, minus the duration of those. Only loads of
+        /// sessions and direct calls count. If loads run in parallel, they wait for each other, and the estimate is too
+        /// high.
         public var timeSaved: TimeInterval {
             guard networkLoads > 0 else { return 0 }
             return max(0, networkTime / Double(networkLoads) * Double(storeLoads) - storeTime)

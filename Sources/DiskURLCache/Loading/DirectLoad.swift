@@ -284,7 +284,7 @@ package final class LoadReader: Sendable {
     func expectedLength(_ head: DeliveredHead) -> Int? {
         let report = loadReport
         switch report.outcome {
-        case .hit, .revalidated: return report.bytes
+        case .hit, .standIn, .revalidated: return report.bytes
         case .miss, .bypass, .notAllowed, .failed:
             return ResponseHead(status: head.status, fields: head.fields).bodyLength(to: report.request.method)
         }

@@ -88,7 +88,8 @@ extension LoadMachine {
     }
 
     /// Answers from the store.
-    mutating func answer(_ reuse: Reuse, body: Body?, now: Date) -> [Action] {
+    /// - Parameter failed: the request whose failure the stored response replaces; nil if none was sent.
+    mutating func answer(_ reuse: Reuse, insteadOf failed: Fetch? = nil, body: Body?, now: Date) -> [Action] {
         let variant = reuse.variant
         guard let body, variant.canServe(reuse.presentation, of: body.count) else {
             // Removed, damaged or of another length than the decision assumed: as if it were not stored.
@@ -97,9 +98,16 @@ extension LoadMachine {
         }
         let response = variant.response
         used = variant
-        report.note(
-            .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: response),
-            freshness: reuse.freshness, waited: waited)
+        if let failed {
+            report.note(
+                .standIn(variant.layer, because: reuse.allowance, asked: failed.reason),
+                status: reuse.presentation.status(of: response), freshness: reuse.freshness,
+                forwardStatus: failed.answer?.head.status)
+        } else {
+            report.note(
+                .hit(variant.layer, reuse.allowance), status: reuse.presentation.status(of: response),
+                freshness: reuse.freshness, waited: waited)
+        }
         let refresh: [Action] = reuse.backgroundRevalidation.map { [.refreshInBackground($0)] } ?? []
         let part = body.part(reuse.presentation)
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
@@ -120,7 +128,7 @@ extension LoadMachine {
         guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
-        case .reading(let reuse): return !(300...399).contains(reuse.variant.response.status)
+        case .reading(let reuse, _): return !(300...399).contains(reuse.variant.response.status)
         case .readingForAnswer(let answer, let variant):
             guard case .freshen = answer.decision else { return false }
             return !(300...399).contains(variant.response.status)

@@ -59,7 +59,7 @@ extension LoadMachine {
             return invalidation + [.cancelFetch] + distrust + fetchWhole(now: now)
         case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
-            state = .reading(reuse)
+            state = .reading(reuse, insteadOf: fetch.answered(Answer(head, redirect: nil)))
             return invalidation + [.cancelFetch, .readBody(reuse.variant)]
         case .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
             // The stored response is better than an error, whatever lifetime the error has.
@@ -209,7 +209,8 @@ extension LoadMachine {
         switch decider.errorFallback() {
         case .reuse(let reuse) where isCycle(reuse): return fail(error)
         case .reuse(let reuse):
-            state = .reading(reuse)
+            // Without time for a request, none was sent.
+            state = .reading(reuse, insteadOf: isFetching ? fetch : nil)
             return [.readBody(reuse.variant)]
         case .refused(let reason):
             let hasStored = stored.variants.contains { $0.response.status != 206 && $0.response.answers(facts) }

@@ -144,7 +144,8 @@ struct LoadMachine {
 
     enum State {
         case lookingUp
-        indirect case reading(Reuse)
+        /// - Parameter insteadOf: the request whose failure the stored response replaces.
+        indirect case reading(Reuse, insteadOf: Fetch? = nil)
         /// The body behind a 304, or the first part of a combined response.
         case readingForAnswer(Answer, StoredVariant)
         /// Also while the load waits for another load that fetches the same.
@@ -278,7 +279,8 @@ struct LoadMachine {
             self.stored = stored
             refreshed = revalidation.variant
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
-        case (.reading(let reuse), .body(let body, _, _, let now)): return answer(reuse, body: body, now: now)
+        case (.reading(let reuse, let failed), .body(let body, _, _, let now)):
+            return answer(reuse, insteadOf: failed, body: body, now: now)
         case (.readingForAnswer(let answer, let variant), .body(let body, let entry, let gathered, let now)):
             // With what was read into memory, so that it is not read again.
             let read = entry.map { StoredVariant($0, from: variant.layer) } ?? variant

@@ -6,6 +6,11 @@ import Foundation
 struct LoadReport: Sendable {
     enum Outcome {
         case hit(DiskURLCache.Layer, DiskURLCache.Reason?)
+        /// A request was sent, and failed: the stored response replaces the error.
+        /// - Parameters:
+        ///   - because: what allows that; nil if the response is fresh.
+        ///   - asked: why the request was sent.
+        case standIn(DiskURLCache.Layer, because: DiskURLCache.Reason?, asked: DiskURLCache.Reason)
         case revalidated(DiskURLCache.Layer)
         case miss(DiskURLCache.Reason)
         /// The cache was not used: there was no lookup, and nothing was stored.
@@ -64,7 +69,7 @@ struct LoadReport: Sendable {
 
     var outcome: Outcome { values.outcome }
     var status: Int { values.status }
-    /// Of a stored response that was reused without a request.
+    /// Of a stored response that was reused unconfirmed.
     private var freshness: Freshness? { values.freshness }
     /// Of an answer of the network, or of the response that it confirmed.
     private var ageOnArrival: Int64? { values.ageOnArrival }
@@ -95,7 +100,7 @@ struct LoadReport: Sendable {
 
     /// Notes the outcome. It replaces an earlier one, of a previous hop or of an answer that failed.
     /// - Parameters:
-    ///   - freshness: of a stored response that is reused without a request.
+    ///   - freshness: of a stored response that is reused unconfirmed.
     ///   - age: of an answer of the network, or of the response that it confirmed.
     ///   - waited: why the load would have sent a request, if it waited for another load instead.
     mutating func note(
@@ -146,7 +151,12 @@ struct LoadReport: Sendable {
 
     var duration: TimeInterval { (values.endedAt ?? startedAt).timeIntervalSince(startedAt) }
 
-    var isStale: Bool { if case .hit(_, _?) = outcome { true } else { false } }
+    var isStale: Bool {
+        switch outcome {
+        case .hit(_, let allowance), .standIn(_, let allowance, _): allowance != nil
+        case .revalidated, .miss, .bypass, .notAllowed, .failed: false
+        }
+    }
 }
 
 extension LoadReport {
@@ -161,6 +171,10 @@ extension LoadReport {
             // RFC 9211 §2.6: a request that waited for the fetch of an equal request is not a hit.
             status.hit = collapsedInto == nil
             status.forward = collapsedInto?.forward
+            status.timeToLive = freshness?.timeToLive
+            status.detail = allowance?.code
+        case .standIn(_, let allowance, let asked):
+            status.forward = asked.forward
             status.timeToLive = freshness?.timeToLive
             status.detail = allowance?.code
         case .revalidated: status.forward = "stale"
@@ -187,8 +201,9 @@ extension LoadReport {
     func publicReport(cacheName: String?) -> DiskURLCache.Report {
         let publicOutcome: DiskURLCache.Report.Outcome =
             switch outcome {
-            case .hit(let layer, let allowance?): .staleHit(layer, because: allowance)
-            case .hit(let layer, nil): .hit(layer)
+            case .hit(let layer, let allowance?), .standIn(let layer, let allowance?, _):
+                .staleHit(layer, because: allowance)
+            case .hit(let layer, nil), .standIn(let layer, nil, _): .hit(layer)
             case .revalidated(let layer): .revalidated(layer)
             case .miss(let reason): .network(because: reason)
             case .bypass(let reason): .bypass(reason)
@@ -232,6 +247,7 @@ extension DiskURLCache.Statistics {
             countHit(layer, bytes: load.bytes)
             storeLoads += 1
             storeTime += load.duration
+        case .standIn(let layer, _, _): countHit(layer, bytes: load.bytes)
         case .revalidated:
             revalidations += 1
             bytesSaved = bytesSaved.addingSaturated(load.bytes)

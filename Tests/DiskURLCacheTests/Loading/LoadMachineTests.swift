@@ -169,7 +169,7 @@ import Testing
         } else {
             #expect(load.end(.networkConnectionLost) == ["readBody 0"])
             #expect(
-                load.body("stored") == ["report stale hit stale-if-error", "storedHead 200", "data stored", "finish"])
+                load.body("stored") == ["report stand-in stale-if-error", "storedHead 200", "data stored", "finish"])
         }
     }
 

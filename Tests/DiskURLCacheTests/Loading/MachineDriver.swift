@@ -285,6 +285,8 @@ struct MachineDriver {
         switch machine.report.outcome {
         case .hit(_, nil): "report hit" + collapsed
         case .hit(_, let allowance?): "report stale hit \(allowance.code)" + collapsed
+        case .standIn(_, nil, _): "report stand-in"
+        case .standIn(_, let allowance?, _): "report stand-in \(allowance.code)"
         case .revalidated: "report revalidated"
         case .miss: "report miss"
         case .bypass: "report bypass"

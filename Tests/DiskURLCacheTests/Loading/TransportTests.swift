@@ -206,6 +206,49 @@ import Testing
         #expect(error?.code == .networkConnectionLost)
     }
 
+    /// RFC 9211 §2.1: a request that was sent is no hit, whatever answered it in the end. Nor did it save time.
+    @Test(arguments: [503, nil]) func whatReplacesAnErrorSaysThatItsRequestWasSent(status: Int?) async throws {
+        let isDown = Flag()
+        let transport = ClosureTransport { _, exchange in
+            guard isDown.value else {
+                exchange.head(200, ["Cache-Control": "max-age=60, stale-if-error=600"])
+                return await exchange.piece("body")
+            }
+            guard let status else { throw URLError(.networkConnectionLost) }
+            exchange.head(status)
+        }
+        _ = try await cache.load(request, through: transport)
+        isDown.set()
+        clock.advance(by: 100)
+        let report = try await cache.load(request, through: transport).report
+        let sent = status.map { "; fwd-status=\($0)" } ?? ""
+        #expect(report.cacheStatus == "DiskURLCache; fwd=stale\(sent); ttl=-40; detail=stale-if-error")
+        #expect(report.outcome == .staleHit(.memory, because: .staleIfError))
+        let statistics = cache.statistics
+        #expect(statistics.memoryHits == 1 && statistics.bytesSaved == 4)
+        #expect(statistics.storeLoads == 0 && statistics.networkLoads == 1)
+    }
+
+    /// What is not asked again yet answers without a request.
+    @Test func whatReplacesAnErrorThatIsNotAskedAboutAgainIsAHit() async throws {
+        let isDown = Flag()
+        let transport = ClosureTransport { _, exchange in
+            guard !isDown.value else { throw URLError(.networkConnectionLost) }
+            exchange.head(200, ["Cache-Control": "max-age=60, stale-if-error=600"])
+            await exchange.piece("body")
+        }
+        _ = try await cache.load(request, through: transport)
+        isDown.set()
+        clock.advance(by: 100)
+        var request = request
+        request.cacheOptions = DiskURLCache.Options(minimumInterval: 50)
+        for text in ["fwd=stale", "hit"] {
+            let report = try await cache.load(request, through: transport).report
+            #expect(report.cacheStatus == "DiskURLCache; \(text); ttl=-40; detail=stale-if-error")
+        }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func aBodyThatFailsIsThrownAfterWhatCameAndIsNotStored() async throws {
         let transport = ClosureTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
