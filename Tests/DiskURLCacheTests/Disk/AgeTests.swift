@@ -49,4 +49,26 @@ import Testing
         #expect(fixture.recordNames().count == 1)
         await eventually("the record is removed") { fixture.recordNames().isEmpty }
     }
+
+    /// Another cache, or a backup, has changed the file: it is read, and what it says counts at once.
+    @Test(arguments: [false, true]) func whatItsRowDoesNotDescribeIsReadBeforeItIsRemoved(isLater: Bool) throws {
+        let clock = ManualClock()
+        let other = try DiskFixture("other")
+        let later = other.open()
+        later.store(.test(testBody(2), storedAt: clock.now + (isLater ? 50 : 0)), for: key)
+        later.close()
+        let store = fixture.open(clock: clock.wallClock) { $0.maximumStorageAge = 100 }
+        store.store(.test(testBody(1), storedAt: clock.now), for: key)
+        store.flush()
+        store.maintenance.pause()
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: try #require(fixture.onlyRecord(key))))
+        try file.write(contentsOf: Data(contentsOf: URL(fileURLWithPath: try #require(other.onlyRecord(key)))))
+        try file.close()
+        clock.advance(by: 102)
+        store.flush()
+        #expect(fixture.recordNames().count == (isLater ? 1 : 0))
+        clock.advance(by: 50)
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+    }
 }

@@ -57,10 +57,17 @@ extension RecordFiles {
             }
             guard failures < Self.evictionFailures else { break }
             // Another cache may have appended a new tail, which the row does not know.
-            disk.withIO { io in
+            let present = disk.withIO { io in
                 if let status = status(of: row.name), !row.isAbout(status) { examine(row.key, &io.events) }
+                return catalog.read { $0.row(row.name) }
             }
-            _ = evict([row], failures: &failures, in: disk)
+            guard let present else { continue }
+            let expiryByFile = disk.configuration.expiry(of: present)
+            guard expiryByFile < now else {
+                next = min(next, expiryByFile)
+                continue
+            }
+            _ = evict([present], failures: &failures, in: disk)
         }
         return failures > 0 ? now : next
     }
