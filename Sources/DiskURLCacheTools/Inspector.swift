@@ -76,7 +76,7 @@ extension DiskURLCache {
             records.reserveCapacity(names.count)
             for (done, name) in names.enumerated() {
                 progress(done, names.count)
-                let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max)
+                let reading = reader.read(name, verifyingBodies ? .opened : .tail, limit: .max)
                 // The record was removed since the folder was listed: the cache may be in use.
                 if case .missing = reading { continue }
                 let used = positions[name].map { Date(recordSeconds: $0.accessedAt) }

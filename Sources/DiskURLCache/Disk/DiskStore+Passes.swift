@@ -165,14 +165,25 @@ extension DiskStore {
 
     /// Examines the keys whose files and rows may not agree. On the maintenance queue.
     private func examineRequested() {
-        while let request = catalog.nextExamination {
-            withIO { io in
-                // Without an index there are no rows that could disagree later.
-                if !catalog.state.isCurrent { catalog.examinationEnded(of: request.key) }
-                records.examine(request.key, &io.events, verifyingBodies: request.verifiesBodies)
-            }
+        while let request = catalog.beginExamination() {
+            let suspects = request.verifiesBodies ? records.damaged(of: request.key) : []
+            examine(request.key, suspects)
             // The owner may have rows of what was removed now.
             if !isOwner { tellOfChange(of: request.key) }
+        }
+    }
+
+    /// - Parameter suspects: see `RecordFiles.examine`.
+    private func examine(_ key: KeyName, _ suspects: Slots = []) {
+        withIO { io in
+            // Without an index there are no rows that could disagree later.
+            if !catalog.state.isCurrent { catalog.examinationEnded(of: key) }
+            let rows = records.examine(key, &io.events, suspects: suspects)
+            // No descriptor was free, or the disk had an error. A foreign file stays unread.
+            let isUnread = rows.contains { $0.isPartial && records.mayMatch($0.name) { _ in true } }
+            guard catalog.state.isCurrent, isUnread else { return }
+            io.upkeep.readLater(key, after: configuration.savingInterval)
+            maintenance.schedule(after: configuration.savingInterval)
         }
     }
 
@@ -180,9 +191,9 @@ extension DiskStore {
     @discardableResult
     func refresh() -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly else { return false }
-        if catalog.state.isCurrent, catalog.nextExamination == nil {
+        if catalog.state.isCurrent, !catalog.hasExaminations {
             check(mayMake: false)
-            if catalog.state.isCurrent, catalog.nextExamination == nil {
+            if catalog.state.isCurrent, !catalog.hasExaminations {
                 // A pass may be examining the last key at this moment, under the lock: waits for it.
                 withIO { _ in }
                 return true
@@ -265,6 +276,8 @@ extension DiskStore {
             // So few that a slot is not kept for long from being used again.
             for start in stride(from: 0, to: victims.count, by: policy.batch) {
                 let batch = victims[start...].prefix(policy.batch)
+                // A record that is known by name alone may be pinned. Once its head was read, it is chosen by that.
+                for row in batch where row.isPartial { examine(row.key) }
                 if records.evict(batch, failures: &failures, in: self) { isAny = true }
             }
         }
@@ -300,7 +313,7 @@ extension DiskStore {
         guard catalog.state.isCurrent else { return }
         let start = MonotonicTime.seconds
         let (keys, isLast) = withIO { io in catalog.read { io.upkeep.nextUnread(in: $0) } }
-        for key in keys { withIO { _ = records.examine(key, &$0.events) } }
+        for key in keys { examine(key) }
         if !isLast { maintenance.schedule(after: max(0.02, 9 * (MonotonicTime.seconds - start))) }
     }
 

@@ -126,7 +126,7 @@ extension DiskStore {
         announcing(.stored(name.key)) {
             isRemoved = withIO { io in
                 // The damage may be in the body, so the body has to be read to see that the record is still damaged.
-                let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max)
+                let reading = reader.read(name, sequence == nil ? .opened : .tail, limit: .max)
                 switch (reading, sequence) {
                 case (.record(let record), let sequence?):
                     guard record.footer.sequence == sequence else { return false }

@@ -61,4 +61,30 @@ import Testing
         store.remove(matching: EntryCriteria(tag: "t"))
         #expect(!files.takeCalls().contains { $0.operation == .open && $0.isRecord })
     }
+
+    /// Their heads are read a second later, and eviction may come first.
+    @Test(arguments: [false, true]) func pinnedOnesAreEvictedLast(weighsSize: Bool) throws {
+        let pinned = (0..<Self.pinned).map { fixture.recordPath(.test("\($0)")) }
+        let store = fixture.open(capacity: 1 << 20) { $0.weighsSize = weighsSize }
+        store.flush()
+        #expect(store.entryCount < Self.count)
+        #expect(pinned.allSatisfy { FileManager.default.fileExists(atPath: $0) })
+    }
+
+    /// For a while no descriptor is free. So few records are all examined at once, and more by and by.
+    @Test(arguments: [Self.count, 10]) func headsThatCannotBeReadAreReadLater(count: Int) async throws {
+        for name in fixture.recordNames().dropFirst(count) {
+            try FileManager.default.removeItem(atPath: fixture.records + "/" + name)
+        }
+        let files = FaultyFileSystem { $0.operation == .open && $0.isRecord ? .error(EMFILE) : nil }
+        let store = fixture.open(files: files) { $0.savingInterval = 0.05 }
+        // As many passes as it takes to try each of them.
+        for _ in 0..<count / 64 + 2 { store.flush() }
+        #expect(store.catalog.read { $0.leastRecentFirst.filter(\.isPartial).count } == count)
+        files.rule = { _ in nil }
+        await eventually("all are known") {
+            store.catalog.read { !$0.leastRecentFirst.contains(where: \.isPartial) }
+        }
+        #expect(store.entryCount == count)
+    }
 }

@@ -29,6 +29,7 @@
             case "end": try ProcessEndTests.runInChild(directory)
             case "https": try HTTPSTests.runInChild(directory)
             case "growth": try GrowthTests.runInChild(directory)
+            case "verify": VerifyingTests.runInChild(directory)
             case "fast body": try FastBodyTests.runInChild(directory)
             default: Issue.record("no such mode")
             }

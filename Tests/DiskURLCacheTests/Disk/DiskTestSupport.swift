@@ -214,7 +214,7 @@ extension TieredStore {
 
 extension DiskStore {
     func examine(_ key: KeyName, _ io: inout Section, verifyingBodies: Bool = false) {
-        records.examine(key, &io.events, verifyingBodies: verifyingBodies)
+        records.examine(key, &io.events, suspects: verifyingBodies ? .all : [])
     }
 }
 

@@ -102,21 +102,6 @@ final class Catalog: Sendable {
 
     // MARK: Lookups
 
-    /// Where to look for the records of a key. It is decided under the lock; the records are then read without it.
-    struct LookupPlan {
-        let name: KeyName
-        /// The slots to read.
-        var slots: Slots = []
-        /// The slots that have intact records according to the index.
-        var known: Slots = []
-        /// Whether the slots are known from rows, not probed.
-        var isExact = false
-        /// The size of the largest record that is read.
-        var limit = 0
-        /// Whether this lookup is the first change since the index was saved.
-        var isFirstChange = false
-    }
-
     func plan(_ key: KeyName, now: Date, isUse: Bool) -> LookupPlan {
         let time = MonotonicTime.nanoseconds
         return contents.withLock { contents in
@@ -251,13 +236,22 @@ final class Catalog: Sendable {
         }
     }
 
-    func examinationEnded(of key: KeyName) {
-        contents.withLock { _ = $0.examinations.removeValue(forKey: key) }
+    /// The next key to be examined. Its slots are probed until `examinationEnded`.
+    /// - Returns: also whether its bodies are to be verified. Whoever asks for that from now on asks for another time.
+    func beginExamination() -> (key: KeyName, verifiesBodies: Bool)? {
+        contents.withLock { contents in
+            guard let next = contents.examinations.first else { return nil }
+            contents.examinations[next.key] = false
+            return (next.key, next.value)
+        }
     }
 
-    var nextExamination: (key: KeyName, verifiesBodies: Bool)? {
-        contents.withLock { $0.examinations.first }.map { ($0.key, $0.value) }
+    /// The heads of a key are read now. Its bodies may have to be verified all the same.
+    func examinationEnded(of key: KeyName) {
+        contents.withLock { if $0.examinations[key] == false { $0.examinations[key] = nil } }
     }
+
+    var hasExaminations: Bool { contents.withLock { !$0.examinations.isEmpty } }
 
     /// The keys of a resource whose rows may be wrong.
     func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {

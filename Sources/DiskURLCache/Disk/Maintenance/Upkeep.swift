@@ -2,6 +2,9 @@
 struct Upkeep {
     /// Keys with records that are known by name alone.
     private var unread: [KeyName] = []
+    /// Those that could not be read when that was tried, and when it is tried again, in seconds of the monotonic clock.
+    private var unreadable: [KeyName] = []
+    private var nextTry = 0.0
     /// When ages are looked at next, in seconds of the monotonic clock.
     private(set) var nextAgeCheck = 0.0
 
@@ -11,6 +14,10 @@ struct Upkeep {
     /// - Returns: also whether these are the last ones.
     mutating func nextUnread(in index: DiskIndex) -> (keys: [KeyName], isLast: Bool) {
         var keys: [KeyName] = []
+        if nextTry <= MonotonicTime.seconds {
+            unread += unreadable
+            unreadable = []
+        }
         if unread.isEmpty { return (keys, true) }
         // Many may be known or gone by now.
         for _ in 0..<4_096 {
@@ -20,6 +27,13 @@ struct Upkeep {
         // Then the ages of all are known.
         if unread.isEmpty { nextAgeCheck = 0 }
         return (keys, unread.isEmpty)
+    }
+
+    /// A head could not be read at this moment.
+    /// - Parameter wait: the seconds until it is tried again.
+    mutating func readLater(_ key: KeyName, after wait: Double) {
+        if unreadable.isEmpty { nextTry = MonotonicTime.seconds + wait }
+        unreadable.append(key)
     }
 
     /// Ages are looked at again when the next record exceeds one.

@@ -195,18 +195,30 @@ extension RecordFiles {
         if catalog.state.isOwner { catalog.requestExamination(of: key) }
     }
 
-    /// Writes the whole record again, into a different slot. Not to be called while `DiskStore.io` is held.
+    /// Writes the whole record again, into a different slot. The body, which may be large, goes from file to file in
+    /// pieces. Not to be called while `DiskStore.io` is held.
     /// - Returns: false if that failed, or if the record was removed or changed meanwhile: it is not brought back.
     func rewrite(_ rewriting: Rewriting, usedAt: UInt64, in disk: DiskStore) -> Bool {
-        let reading = reader.read(rewriting.old.name, .whole, limit: catalog.capacity)
+        let reading = reader.read(rewriting.old.name, .opened, limit: catalog.capacity)
         guard case .record(let old) = reading else { return false }
-        guard old.footer == rewriting.old, let body = old.body else { return false }
-        let entry = StoredEntry(metadata: rewriting.metadata, body: body)
-        guard var record = PreparedRecord(entry, for: DiskKey(old.footer), keepsURL: keepsURLs) else { return false }
+        guard old.footer == rewriting.old, let body = old.opening else { return false }
         do throws(Errno) {
-            return try store(&record, place: .memory, insteadOf: old.footer, usedAt: usedAt, in: disk)
+            let file = try disk.beginIncoming()
+            defer { file.discard() }
+            for start in stride(from: 0, to: body.count, by: OpenBody.pieceLength) {
+                guard let piece = body.part(start..<start + OpenBody.pieceLength).contents else { throw Errno(EIO) }
+                try file.append(piece)
+            }
+            guard
+                var record = PreparedRecord(
+                    rewriting.metadata, bodyOf: file.sum, for: DiskKey(old.footer), keepsURL: keepsURLs)
+            else { return false }
+            return try store(&record, place: .file(file), insteadOf: old.footer, usedAt: usedAt, in: disk)
         } catch {
-            disk.tell([.notUpdated(key: old.footer.name.key, .diskFailed(errno: error.code))])
+            // If everything was removed meanwhile, so was the new file.
+            if footer(of: old.footer.name) == old.footer {
+                disk.tell([.notUpdated(key: old.footer.name.key, .diskFailed(errno: error.code))])
+            }
             return false
         }
     }

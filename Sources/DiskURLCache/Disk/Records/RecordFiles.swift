@@ -166,16 +166,24 @@ struct RecordFiles: Sendable {
     /// The one repair: makes rows and files of a key agree, whatever went wrong between them. Torn and damaged records
     /// are removed, of two records of one variant the older one is removed, and the rows become what the files say.
     ///
-    /// - Parameter verifyingBodies: whether each body is read, too.
+    /// - Parameter suspects: slots whose records are read whole, since they looked damaged.
     /// - Returns: the rows, also if there is no index.
     @discardableResult
-    func examine(_ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false) -> [IndexRow] {
+    func examine(_ key: KeyName, _ events: inout [DiskEvent], suspects: Slots = []) -> [IndexRow] {
         let isCurrent = catalog.state.isCurrent
         // Noted before the files are read, so that a key that changes from now on is examined again.
         if isCurrent { catalog.examinationEnded(of: key) }
-        var found = read(key, .all, &events, verifyingBodies: verifyingBodies)
+        var found = read(key, .all, &events, suspects: suspects)
         removeReplaced(in: &found, writtenNow: nil, &events)
         return isCurrent ? catalog.replaceRows(of: key, by: found.rows) : found.rows
+    }
+
+    /// The slots of a key whose records look damaged, bodies included. Reads them whole, in pieces, and needs no lock.
+    func damaged(of key: KeyName) -> Slots {
+        (0..<RecordName.slots).reduce(into: []) { damaged, slot in
+            let name = RecordName(key: key, slot: slot)
+            if case .damaged = reader.read(name, .opened, limit: catalog.capacity) { damaged.insert(Slots(slot)) }
+        }
     }
 
     /// Removes the records that a record replaces which was just written. The files decide, not the rows: another
@@ -184,16 +192,14 @@ struct RecordFiles: Sendable {
     /// - Returns: false if another process has stored a later response of the variant, which stays.
     func settle(_ written: RecordName, among slots: Slots, _ events: inout [DiskEvent]) -> Bool {
         let others = catalog.read { $0.rows(of: written.key) }.filter { !slots.contains($0.slot) }
-        var found = read(written.key, slots, &events, verifyingBodies: false)
+        var found = read(written.key, slots, &events, suspects: [])
         removeReplaced(in: &found, writtenNow: written.slot, &events)
         if catalog.state.isCurrent { _ = catalog.replaceRows(of: written.key, by: others + found.rows) }
         return found.rows.contains { $0.slot == written.slot }
     }
 
     /// Reads the heads of the records in some slots. Removes damaged ones.
-    private func read(
-        _ key: KeyName, _ slots: Slots, _ events: inout [DiskEvent], verifyingBodies: Bool
-    ) -> Found {
+    private func read(_ key: KeyName, _ slots: Slots, _ events: inout [DiskEvent], suspects: Slots) -> Found {
         var found = Found()
         let known = catalog.read { $0.rows(of: key) }
         // What this cache is writing is no record yet.
@@ -201,7 +207,7 @@ struct RecordFiles: Sendable {
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
-            var reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: catalog.capacity)
+            var reading = suspects.contains(slot) ? .damaged : reader.read(name, .tail, limit: catalog.capacity)
             if case .damaged = reading { reading = removeIfDamaged(name, &events) }
             switch reading {
             case .record(let record):
@@ -254,7 +260,7 @@ struct RecordFiles: Sendable {
                 defer { files.closeQuietly(file) }
                 guard writer.mayLock(), try files.lockFile(file) else { return .damaged }
                 // While this cache holds the lock, no other one removes the record as damaged, and none is writing it.
-                let again = reader.read(name, .whole, limit: catalog.capacity)
+                let again = reader.read(name, .opened, limit: catalog.capacity)
                 guard case .damaged = again else { return again }
                 // The record was removed, and a new one is being written in its place.
                 guard files.isStill(file, at: path) else { return .damaged }
