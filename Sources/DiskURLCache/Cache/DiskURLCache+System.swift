@@ -46,7 +46,7 @@ extension DiskURLCache {
         let entry = core.store.lookup(key).known?.lazy.compactMap(\.entry).first {
             Int64(truncatingIfNeeded: $0.metadata.sequence) == number
         }
-        return entry?.cachedURLResponse { copy } ?? copy
+        return entry?.keep(copy) ?? copy
     }
 }
 

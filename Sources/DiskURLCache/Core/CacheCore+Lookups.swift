@@ -6,13 +6,12 @@ extension CacheCore {
     /// The stored entry for a request; counts as a hit or a miss. A `HEAD` is answered by the response to a `GET`; the
     /// caller leaves out its body. May read the disk on the caller's thread.
     func entry(for request: URLRequest) -> (entry: StoredEntry, isForHead: Bool)? {
-        let fields = HeaderFields(request)
-        let plainKey = plainKey(for: request, fields)
+        var asked = FieldDigests(of: HeaderFields(request))
+        let plainKey = plainKey(for: request, asked.fields)
         // A plain request is not affected by rules or options.
         let hop = plainKey == nil ? resolve(DiskURLCache.Request(request)) : nil
         guard let ownKey = plainKey ?? hop?.key else { return nil }
         let (key, variants) = stored(under: ownKey)
-        var asked = FieldDigests(of: fields)
         let variant = variants.first {
             $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }

@@ -12,7 +12,9 @@ extension DiskStore {
         let now = clock.now()
         let plan = catalog.plan(key.name, now: now, isUse: true)
         if plan.isFirstChange { maintenance.schedule(after: configuration.savingInterval) }
-        return read(plan, key).compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
+        var records = read(plan, key)
+        if configuration.maximumStorageAge != nil { records.removeAll { isTooOld($0.metadata.storedAt, now) } }
+        return records.map(variant)
     }
 
     /// Whether a lookup would find a record. This does not count as a use.

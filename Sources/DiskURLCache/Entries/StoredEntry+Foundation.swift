@@ -84,9 +84,11 @@ extension EntryMetadata {
 }
 
 extension StoredVariant {
-    /// Whether `URLCache`'s own methods may hand the variant out for a request.
+    /// Whether `URLCache`'s own methods may hand the variant out for a request. Only an entry in memory is asked again,
+    /// so that only there it is worth noting what the request had.
     func answers(_ request: inout FieldDigests) -> Bool {
-        entry?.answers(&request) ?? metadata.answers(&request)
+        if layer != .memory { return metadata.answers(&request) }
+        return entry?.answers(&request) ?? metadata.answers(&request)
     }
 }
 

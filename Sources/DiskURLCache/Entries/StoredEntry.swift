@@ -82,12 +82,17 @@ package final class StoredEntry: @unchecked Sendable {
     /// The entry as Foundation's object. If the record has no URL, the request's is used.
     func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
         if let presentedResponse { return presentedResponse }
-        guard let url = request.url else { return nil }
-        return cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
+        return request.url.map { keep(makeCachedURLResponse(requestedURL: $0)) }
     }
 
-    func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
-        given ?? SharedLock.once(of: self, get: { made.cached }, make: make, set: { made.cached = $0 })
+    /// Keeps the response that lookups return, and returns the one that was kept first.
+    func keep(_ new: CachedURLResponse) -> CachedURLResponse {
+        given
+            ?? SharedLock.withLock(of: self) {
+                if let cached = made.cached { return cached }
+                made.cached = new
+                return new
+            }
     }
 
     /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's

@@ -62,10 +62,10 @@ package struct HeaderFields: Sendable, Equatable {
         storage = .dictionary(dictionary)
     }
 
-    /// Fields that are made when they are first read. Two threads that read them at once may both call `make`.
+    /// Fields that are made of bytes when they are first read. Two threads that read them at once may both call `make`.
     /// - Parameter estimatedSize: what they will take in memory, in bytes.
-    init(estimatedSize: Int, later make: @escaping @Sendable () -> [Field]) {
-        storage = .later(LaterFields(estimatedSize: estimatedSize, make))
+    init(estimatedSize: Int, later bytes: [UInt8], _ make: @escaping @Sendable (UnsafeRawBufferPointer) -> [Field]) {
+        storage = .later(LaterFields(estimatedSize: estimatedSize, bytes, make))
     }
 
     /// An estimate of the memory that the fields take, in bytes.
@@ -186,24 +186,29 @@ package struct HeaderFields: Sendable, Equatable {
 private final class LaterFields: @unchecked Sendable {
     // @unchecked: `state` is reached only while this object's `SharedLock` is held, and the rest is constant.
     private enum State {
-        case later(@Sendable () -> [HeaderFields.Field])
-        /// The closure is released then, and with it the memory that it holds.
+        case later([UInt8])
+        /// The bytes are released then.
         case made(HeaderFields.List)
     }
 
     let estimatedSize: Int
+    private let make: @Sendable (UnsafeRawBufferPointer) -> [HeaderFields.Field]
     @exclusivity(unchecked) private var state: State
 
-    init(estimatedSize: Int, _ make: @escaping @Sendable () -> [HeaderFields.Field]) {
+    init(
+        estimatedSize: Int, _ bytes: [UInt8],
+        _ make: @escaping @Sendable (UnsafeRawBufferPointer) -> [HeaderFields.Field]
+    ) {
         self.estimatedSize = estimatedSize
-        state = .later(make)
+        self.make = make
+        state = .later(bytes)
     }
 
     var list: HeaderFields.List {
         switch SharedLock.withLock(of: self, { state }) {
         case .made(let list): return list
-        case .later(let make):
-            let new = HeaderFields.List(make())
+        case .later(let bytes):
+            let new = HeaderFields.List(bytes.withUnsafeBytes(make))
             return SharedLock.withLock(of: self) {
                 // If a second thread was faster, its fields count.
                 if case .made(let list) = state { return list }

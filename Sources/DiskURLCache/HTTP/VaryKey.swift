@@ -102,24 +102,42 @@ extension VaryKey {
         }
     }
 
-    fileprivate static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
-        guard let value = request[name] else { return nil }
+    private static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
+        request[name].map { digest(of: name, $0, salt) }
+    }
+
+    fileprivate static func digest(of name: String, _ value: String, _ salt: CredentialSalt?) -> KeyDigest {
         if let salt { return salt.digest(of: "\(name):\(normalized(value, of: name))") }
-        let known = negotiated.withLock { $0.first { $0.name == name && $0.value.hasSameBytes(as: value) } }
-        if let known { return known.digest }
+        if let known = negotiatedDigest(of: name, value) { return known }
         let digest = SHA256Digest.digest(of: "\(name):\(normalized(value, of: name))")
         guard name.hasPrefix("accept") else { return digest }
         negotiated.withLock { known in
             if known.count >= 16 { known.removeFirst() }
-            known.append((name, value, digest))
+            known.append(Negotiated(name: name, value: value, digest: digest))
         }
         return digest
+    }
+
+    fileprivate static func negotiatedDigest(of name: String, _ value: String) -> KeyDigest? {
+        negotiated.withLock { known in
+            // By places, so that no text is copied.
+            for place in known.indices where known[place].name == name && known[place].value.hasSameBytes(as: value) {
+                return known[place].digest
+            }
+            return nil
+        }
     }
 
     /// The last values of the `Accept-*` fields, with their digests: a process sends the same few values all the time,
     /// and a digest costs more than the rest of a hit. Only these fields are kept here, since any other may be a cookie
     /// or a credential.
-    private static let negotiated = Mutex<[(name: String, value: String, digest: KeyDigest)]>([], isContended: true)
+    private static let negotiated = Mutex<[Negotiated]>([], isContended: true)
+
+    private struct Negotiated {
+        let name: String
+        let value: String
+        let digest: KeyDigest
+    }
 
     /// A form that is equal for values of the same meaning: whitespace around list members never matters, in the fields
     /// by which a client negotiates case does not, and the order of codings and charsets does not either. Of two
@@ -144,6 +162,7 @@ extension VaryKey {
 /// the request.
 struct FieldDigests {
     let fields: HeaderFields
+    /// Those that are not kept from request to request.
     private(set) var made: [VaryKey.Field] = []
 
     init(of fields: HeaderFields) { self.fields = fields }
@@ -151,10 +170,11 @@ struct FieldDigests {
     /// - Parameter name: in lower case.
     mutating func digest(of name: String, _ salt: CredentialSalt?) -> KeyDigest? {
         // A server may name any number of fields, of which a request has few.
-        guard fields[name] != nil else { return nil }
+        guard let value = fields[name] else { return nil }
+        if salt == nil, let known = VaryKey.negotiatedDigest(of: name, value) { return known }
         if let known = made.first(where: { $0.name == name && $0.salt == salt }) { return known.value }
-        let value = VaryKey.digest(of: name, in: fields, salt)
-        made.append(VaryKey.Field(name: name, value: value, salt: salt))
-        return value
+        let digest = VaryKey.digest(of: name, value, salt)
+        made.append(VaryKey.Field(name: name, value: digest, salt: salt))
+        return digest
     }
 }

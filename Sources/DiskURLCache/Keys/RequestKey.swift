@@ -16,7 +16,7 @@ package struct RequestKey: Sendable, Hashable {
     /// The hash of `text`, computed once: a lookup needs it several times.
     package let hashValue: Int
     /// The hash of the canonical URL: names the resource on disk. A hit in memory does not need it.
-    var resource: UInt64 { KeyName.resource(of: uri) }
+    var resource: UInt64 { if let otherURI { KeyName.resource(of: otherURI) } else { KeyName.resource(of: text) } }
 
     /// - Parameter uri: nil if it is the same as `text`.
     init(text: String, uri: String?, isForHead: Bool) {
@@ -48,7 +48,7 @@ package struct RequestKey: Sendable, Hashable {
     /// - Parameter url: the URL that the record has; nil if it has none.
     func diskKey(ofRecordWith url: String?) -> DiskKey {
         guard let url, isURL(url) else { return diskKey }
-        return DiskKey(name: name, digest: KeyDigest(words: SIMD4()), hostHash: hostHash, isItsURL: true)
+        return DiskKey(name: name, digest: .zero, hostHash: hostHash, isItsURL: true)
     }
 
     /// Whether the key is that URL, byte for byte.

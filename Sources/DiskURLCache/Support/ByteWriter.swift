@@ -104,7 +104,7 @@ struct ByteWriter {
         }
 
         mutating func append(_ digest: KeyDigest) {
-            for word in 0..<4 { append(digest.words[word].bigEndian) }
+            digest.forEachWord { append($0.bigEndian) }
         }
 
         /// A 32-bit length, then UTF-8. Writes nothing, and gives false, unless `isWanted`.
@@ -127,6 +127,6 @@ struct ByteWriter {
     }
 
     mutating func append(_ digest: KeyDigest) {
-        for word in 0..<4 { append(digest.words[word].bigEndian) }
+        digest.forEachWord { append($0.bigEndian) }
     }
 }

@@ -1,6 +1,24 @@
 /// A SHA-256 digest as four big-endian words: small enough to copy, cheap to hash and compare.
 package struct KeyDigest: Sendable, Hashable {
-    var words: SIMD4<UInt64>
+    // Not a vector: memory for a list of those would have to be aligned, which takes longer to allocate.
+    private var first, second, third, fourth: UInt64
+
+    static let zero = KeyDigest { _ in 0 }
+
+    /// - Parameter word: makes each of the four.
+    @inline(__always)
+    init(_ word: (Int) -> UInt64) {
+        (first, second, third, fourth) = (word(0), word(1), word(2), word(3))
+    }
+
+    /// Calls `body` with each of the four words.
+    @inline(__always)
+    func forEachWord(_ body: (UInt64) -> Void) {
+        body(first)
+        body(second)
+        body(third)
+        body(fourth)
+    }
 
     /// 64 lower-case hexadecimal digits.
     package var hex: String {
@@ -12,23 +30,20 @@ package struct KeyDigest: Sendable, Hashable {
 
     /// Writes the 64 digits of `hex` without allocating.
     func writeHex(to destination: UnsafeMutableRawPointer) {
-        for word in 0..<4 { HexDigits.write(words[word], to: destination + word * 16) }
-    }
-
-    init(words: SIMD4<UInt64>) {
-        self.words = words
+        var position = destination
+        forEachWord { word in
+            HexDigits.write(word, to: position)
+            position += 16
+        }
     }
 
     /// - Parameter bytes: 32 of them.
     init(bytes: UnsafeRawBufferPointer) {
-        words = SIMD4()
-        for word in 0..<4 {
-            words[word] = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self))
-        }
+        self.init { UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
     }
 
     // The words of a SHA-256 digest are uniform already: one of them is as good a hash as any.
     package func hash(into hasher: inout Hasher) {
-        hasher.combine(words[0])
+        hasher.combine(first)
     }
 }

@@ -27,11 +27,7 @@ enum SHA256Digest {
                 }
             }
         }
-        var words = SIMD4<UInt64>()
-        for word in 0..<4 {
-            words[word] = UInt64(state[word * 2]) << 32 | UInt64(state[word * 2 + 1])
-        }
-        return KeyDigest(words: words)
+        return KeyDigest { UInt64(state[$0 * 2]) << 32 | UInt64(state[$0 * 2 + 1]) }
     }
 
     /// Compresses any number of whole blocks of 64 bytes.

@@ -331,7 +331,7 @@ import Testing
         let fixture = try DiskFixture()
         // No two texts with the same name are known: a key is made up that has the name and another digest.
         var other = key.diskKey
-        other.digest.words[0] ^= 1 << 63
+        other.digest = SHA256Digest.digest(of: "another key")
         let store = fixture.open()
         store.store(.test(testBody(2), sequence: 9, language: "de"), for: other)
         for _ in 0..<2 {

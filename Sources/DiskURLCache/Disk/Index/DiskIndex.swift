@@ -233,7 +233,10 @@ struct DiskIndex: Sendable {
     /// - Parameter older: the most recently used row whose last use is not later than the uses handled so far, which
     ///   come from the latest to the earliest: the place where the search for the next use begins.
     private mutating func note(_ use: IndexUse, after older: inout Int?) {
-        for slot in 0..<RecordName.slots {
+        // Most keys have one row, and a search for each slot would take most of a use.
+        var slots: Slots = []
+        forEachRow(of: use.key) { slots.insert(Slots($0.slot)) }
+        for slot in 0..<RecordName.slots where slots.contains(slot) {
             guard let current = position(RecordName(key: use.key, slot: slot)), rows[current].lastUse < use.time
             else { continue }
             rows[current].lastUse = use.time

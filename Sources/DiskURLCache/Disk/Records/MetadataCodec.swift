@@ -107,24 +107,25 @@ package enum MetadataCodec {
     /// Checks the fields and keeps their bytes. Their strings are made only if somebody reads them, which a caller that
     /// wants just the body never does.
     private static func readFields(from reader: inout ByteReader) -> HeaderFields? {
-        // The shortest field takes 8 bytes.
-        guard let count = reader.count(8) else { return nil }
         var rest = reader
+        guard let count = rest.count(shortestField) else { return nil }
         for _ in 0..<count {
             guard let name = rest.stringBytes(), isSafe(name), let value = rest.stringBytes(), isSafe(value)
             else { return nil }
         }
         guard let raw = reader.raw(rest.position - reader.position) else { return nil }
-        let bytes = [UInt8](raw)
-        return HeaderFields(estimatedSize: bytes.count + count * HeaderFields.fieldOverhead) {
-            bytes.withUnsafeBytes { makeFields(count, from: $0) }
-        }
+        let size = raw.count + count * HeaderFields.fieldOverhead
+        return HeaderFields(estimatedSize: size, later: [UInt8](raw), makeFields)
     }
 
-    private static func makeFields(_ count: Int, from bytes: UnsafeRawBufferPointer) -> [HeaderFields.Field] {
+    /// In bytes: two lengths.
+    private static let shortestField = 8
+
+    @Sendable
+    private static func makeFields(of bytes: UnsafeRawBufferPointer) -> [HeaderFields.Field] {
         var reader = ByteReader(bytes)
         var fields: [HeaderFields.Field] = []
-        fields.reserveCapacity(count)
+        fields.reserveCapacity(reader.count(shortestField) ?? 0)
         while let name = reader.string(), let value = reader.string() {
             fields.append(HeaderFields.Field(name: name, value: value))
         }

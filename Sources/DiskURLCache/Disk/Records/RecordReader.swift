@@ -102,7 +102,12 @@ package struct RecordReader: Sendable {
     package func read(_ name: RecordName, _ extent: Extent, limit: Int) -> RecordReading {
         paths.withRecord(name) { path in
             do throws(Errno) {
-                return try read(OpenFile(try files.openFile(path, O_RDONLY), files), name, extent, limit: limit)
+                let file = try files.openFile(path, O_RDONLY)
+                if extent == .opened {
+                    return try read(file, name, extent, limit: limit, for: OpenFile(file, files))
+                }
+                defer { files.closeQuietly(file) }
+                return try read(file, name, extent, limit: limit)
             } catch {
                 switch error.code {
                 case ENOENT, ENOTDIR: return .missing
@@ -114,8 +119,11 @@ package struct RecordReader: Sendable {
     }
 
     /// The same for an open file.
-    func read(_ opened: OpenFile, _ name: RecordName, _ extent: Extent, limit: Int) throws(Errno) -> RecordReading {
-        switch try readTail(of: opened.file, extent, limit: limit) {
+    /// - Parameter opened: the same file, for a body that is left in it.
+    func read(
+        _ file: Int32, _ name: RecordName, _ extent: Extent, limit: Int, for opened: OpenFile? = nil
+    ) throws(Errno) -> RecordReading {
+        switch try readTail(of: file, extent, limit: limit) {
         case .foreign: return .foreign
         case .damaged: return .damaged
         case .tail(let tail):
@@ -125,7 +133,7 @@ package struct RecordReader: Sendable {
             let status = tail.status
             // The record is intact, but has the wrong name: somebody moved it.
             guard footer.name == name else { return .foreign }
-            guard let content = try content(after: tail, of: opened, extent) else { return .damaged }
+            guard let content = try content(after: tail, of: file, extent, opened) else { return .damaged }
             return .record(LoadedRecord(footer: footer, metadata: metadata, content: content, status: status))
         }
     }
@@ -194,14 +202,13 @@ package struct RecordReader: Sendable {
 
     /// The body as it was requested; nil if it is not the body that was written.
     private func content(
-        after tail: consuming Tail, of opened: OpenFile, _ extent: Extent
+        after tail: consuming Tail, of file: Int32, _ extent: Extent, _ opened: OpenFile?
     ) throws(Errno) -> LoadedRecord.Content? {
         let footer = tail.footer
         let length = footer.bodyLength
-        if extent == .opened {
+        if let opened {
             let piece = try HeapBytes(Self.pieceLength)
-            guard try checksum(ofBody: length, in: opened.file, through: piece) == footer.bodyChecksum
-            else { return nil }
+            guard try checksum(ofBody: length, in: file, through: piece) == footer.bodyChecksum else { return nil }
             return .file(opened.body(count: length))
         }
         if tail.hasWholeRecord {
@@ -213,7 +220,7 @@ package struct RecordReader: Sendable {
         }
         guard wantsBytes(extent, of: tail.status) else { return .unread }
         let body = try HeapBytes(length)
-        guard try checksum(ofBody: length, in: opened.file, through: body) == footer.bodyChecksum else { return nil }
+        guard try checksum(ofBody: length, in: file, through: body) == footer.bodyChecksum else { return nil }
         return .bytes(body.data(count: length))
     }
 

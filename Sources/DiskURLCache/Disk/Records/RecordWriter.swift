@@ -151,7 +151,7 @@ struct RecordWriter: Sendable {
             }
             // Read under the lock, so that the file does not change from now on.
             let reader = RecordReader(files: files, paths: paths, owner: .process)
-            guard case .record(let record) = try? reader.read(opened, name, .tail, limit: limit),
+            guard case .record(let record) = try? reader.read(opened.file, name, .tail, limit: limit),
                 record.footer.digest == digest, record.footer.sequence == sequence
             else { return .notFound }
             return try append(metadata, to: opened, record, keepsURL: keepsURL, limit: limit)
