@@ -97,6 +97,31 @@ import Testing
             #expect(load.body == Data("a".utf8))
         }
 
+        /// Its delegate is asked about the store when it is resumed, and equal loads would wait as long.
+        @Test func aLoadThatIsSuspendedAsItStartsHoldsUpNobodyElse() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var response = OriginResponse.ok("a", ["Cache-Control": "max-age=60"])
+                if request.number == 1 { response.beforeHead = { gate.wait() } }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            let task = harness.session.dataTask(with: url)
+            let queue = try #require(SessionLink(task)?.workQueue)
+            let urlProtocol = CachingURLProtocol(task: task, cachedResponse: nil, client: RecordingClient())
+            queue.sync { urlProtocol.startLoading() }
+            await gate.arrival()
+            let isAnswered = Flag()
+            let load = Task {
+                defer { isAnswered.set() }
+                return try await harness.load(url).text
+            }
+            await eventually("the answer of the other load") { isAnswered.value }
+            gate.open()
+            #expect(try await load.value == "a" && origin.requests.count == 2)
+        }
+
         /// Now and then Foundation starts a load that it has cancelled: it waited for the lookup, and the cancellation
         /// did not.
         @Test func aStartThatComesAfterTheCancellationTellsNothing() async throws {
