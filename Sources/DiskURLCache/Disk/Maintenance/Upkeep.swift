@@ -3,7 +3,7 @@ struct Upkeep {
     /// Keys with records that are known by name alone.
     private var unread: [KeyName] = []
     /// Those that could not be read when that was tried, and when it is tried again, in seconds of the monotonic clock.
-    private var unreadable: [KeyName] = []
+    private var unreadable: Set<KeyName> = []
     private var nextTry = 0.0
     /// When ages are looked at next, in seconds of the monotonic clock.
     private(set) var nextAgeCheck = 0.0
@@ -33,7 +33,7 @@ struct Upkeep {
     /// - Parameter wait: the seconds until it is tried again.
     mutating func readLater(_ key: KeyName, after wait: Double) {
         if unreadable.isEmpty { nextTry = MonotonicTime.seconds + wait }
-        unreadable.append(key)
+        unreadable.insert(key)
     }
 
     /// Ages are looked at again when the next record exceeds one.
