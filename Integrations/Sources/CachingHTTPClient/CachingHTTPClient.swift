@@ -102,7 +102,7 @@ public final class CachingHTTPClient: Sendable {
     ///   - request: as for `HTTPClient`.
     ///   - timeout: within which there must be a head, redirects included.
     ///   - cacheOptions: how the response is stored, if that differs from the cache's configuration.
-    ///   - logger: as for `HTTPClient`. The source of a response is logged on level `debug`.
+    ///   - logger: as for `HTTPClient`. URL and source of a response are logged on level `debug`.
     public func execute(
         _ request: HTTPClientRequest, timeout: TimeAmount, cacheOptions: DiskURLCache.Options? = nil,
         logger: Logger? = nil
@@ -115,7 +115,7 @@ public final class CachingHTTPClient: Sendable {
     ///   - request: as for `HTTPClient`.
     ///   - deadline: by which there must be a head, redirects included.
     ///   - cacheOptions: how the response is stored, if that differs from the cache's configuration.
-    ///   - logger: as for `HTTPClient`. The source of a response is logged on level `debug`.
+    ///   - logger: as for `HTTPClient`. URL and source of a response are logged on level `debug`.
     /// - Throws: the errors of `HTTPClient`, or `URLError` if the cache forbids the network (`cache.isOffline`).
     public func execute(
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options? = nil,
@@ -153,7 +153,12 @@ public final class CachingHTTPClient: Sendable {
         }
         if let logger, logger.logLevel <= .debug {
             let report = stream.report
-            logger.debug("\(report.outcome)", metadata: ["cache-status": "\(report.cacheStatus)"])
+            // A query may be a signature.
+            let url = (report.url?.absoluteString ?? "").prefix { $0 != "?" && $0 != "#" }
+            let query = report.url?.query == nil ? "" : "?…"
+            logger.debug(
+                "\(request.method.rawValue) \(url)\(query): \(report.outcome)",
+                metadata: ["cache-status": "\(report.cacheStatus)"])
         }
         return (upstream.response(stream, open), tracer == nil ? nil : stream.report.outcome)
     }

@@ -255,12 +255,13 @@ import Testing
         try await withClient { client in
             for _ in 0..<2 {
                 _ = try await client.execute(
-                    HTTPClientRequest(url: origin.url("/a")), timeout: patience, logger: logger
+                    HTTPClientRequest(url: origin.url("/a?token=secret")), timeout: patience, logger: logger
                 ).text()
             }
         }
-        let own = lines.withLockedValue { $0.filter { $0.hasPrefix("debug: miss") || $0.hasPrefix("debug: hit") } }
-        #expect(own == ["debug: miss: not in the cache", "debug: hit (memory)"])
+        let own = lines.withLockedValue { $0.filter { $0.hasPrefix("debug: GET") } }
+        let start = "debug: GET \(origin.url("/a"))?…: "
+        #expect(own == ["\(start)miss: not in the cache", "\(start)hit (memory)"])
     }
 
     /// A private answer to one user is none for another.

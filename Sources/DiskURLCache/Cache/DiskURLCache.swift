@@ -287,10 +287,16 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         get { core.isOffline }
         set { core.isOffline = newValue }
     }
+
+    /// Capacities, folder, how many rules there are, and the counts, in one line without URLs or fields of requests.
+    /// Reads no file.
+    public override var description: String {
+        "DiskURLCache\(isOffline ? ", offline" : ""): \(core.configuration);"
+            + " in use: \(currentMemoryUsage) bytes in memory; \(statistics)"
+    }
 }
 
 extension DiskURLCache: CacheShell {}
 
-// Dumping the class would print the keys in memory, and `Authorization` is part of a key. Printing it gives what
-// `NSObject` prints: its name and its address.
+// Dumping the class would print the keys in memory, and `Authorization` is part of a key.
 extension DiskURLCache: PrintedWithoutProperties {}

@@ -17,6 +17,8 @@ extension DiskURLCache {
         package var printedText: String { row.words }
         /// A sentence that says how the origin or the app could change it; nil if neither can.
         public var advice: String? { row.advice }
+        /// The phrase and the advice.
+        var sentences: String { [row.words + ".", row.advice].compactMap { $0 }.joined(separator: " ") }
         /// The section of the RFC that requires it; nil if the app or this library chose it.
         var source: String? { row.source }
 

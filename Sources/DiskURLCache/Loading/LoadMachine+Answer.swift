@@ -200,7 +200,7 @@ extension LoadMachine {
         if let reason {
             let policy =
                 code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
-            userInfo[NSLocalizedFailureReasonErrorKey] = "No request was sent (\(policy)): \(reason)."
+            userInfo[NSLocalizedFailureReasonErrorKey] = "No request was sent (\(policy)): \(reason.sentences)"
         }
         if let url = hop.request.foundationURL { userInfo.setFailingURL(url) }
         return URLError(code, userInfo: userInfo)
@@ -213,7 +213,7 @@ extension LoadMachine {
             error.errorUserInfo[NSLocalizedFailureReasonErrorKey] == nil
         else { return error }
         var userInfo = error.errorUserInfo
-        userInfo[NSLocalizedFailureReasonErrorKey] = "A stored response was not used instead: \(reason)."
+        userInfo[NSLocalizedFailureReasonErrorKey] = "A stored response was not used instead: \(reason.sentences)"
         return URLError(error.code, userInfo: userInfo)
     }
 

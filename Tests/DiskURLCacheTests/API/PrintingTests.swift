@@ -71,6 +71,19 @@ struct PrintingTests {
         #expect("\(policy.includingBody(ofMethods: "POST"))".contains("body of POST"))
     }
 
+    @Test func aCachePrintsItsLayersAndCounts() {
+        let cache = DiskURLCache(
+            memoryCapacity: 1 << 20, diskCapacity: 2 << 20, directory: scratch.url.appendingPathComponent("cache"))
+        cache.storeCachedResponse(
+            Responses.cached(Responses.url("/a"), "a"), for: Responses.request("/a"))
+        _ = cache.cachedResponse(for: Responses.request("/a"))
+        let printed = "\(cache)"
+        #expect(printed.hasPrefix("DiskURLCache: 1048576 bytes in memory, 2097152 bytes in \(scratch.url.path)/cache"))
+        #expect(printed.contains("in use: \(cache.currentMemoryUsage) bytes in memory; memory hits: 1, disk hits: 0"))
+        cache.isOffline = true
+        #expect("\(cache)".hasPrefix("DiskURLCache, offline: "))
+    }
+
     /// The value without its own way to print would fail the test above.
     @Test func anEvictionPrintsItsCount() {
         let printed = [1, 2].map { "\(DiskURLCache.Event.evicted(entries: $0, bytesOnDisk: 9))" }

@@ -63,7 +63,8 @@ import Testing
         harness.cache.isOffline = true
         let error = await #expect(throws: URLError.self) { _ = try await harness.cache.data(for: request) }
         let reason = error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
-        #expect(reason?.hasSuffix(words) == true, "\(reason ?? "")")
+        let advice = "Without the network, the option fallback: .anyStored uses it all the same."
+        #expect(reason == "No request was sent (DiskURLCache.isOffline is true): \(words) \(advice)")
         let explanation = harness.cache.explanation(for: request)
         #expect(explanation.description.contains(words))
         #expect(explanation.description.contains("the option fallback: .anyStored uses it all the same"))
@@ -82,15 +83,23 @@ import Testing
         harness.clock.advance(by: 60)
         isDown.set()
         for (path, words) in [
-            ("/must", "must-revalidate, proxy-revalidate or s-maxage forbids stale use"),
-            ("/a", "neither the response nor a setting has stale-if-error"),
+            (
+                "/must",
+                "must-revalidate, proxy-revalidate or s-maxage forbids stale use. "
+                    + "Without the network, the option fallback: .anyStored uses it all the same."
+            ),
+            (
+                "/a",
+                "neither the response nor a setting has stale-if-error. The origin could send stale-if-error=…; "
+                    + "the app can set staleIfError in a rule or in the configuration."
+            ),
         ] {
             let request = URLRequest(origin.url(path))
             let error = await #expect(throws: URLError.self) { _ = try await harness.cache.data(for: request) }
             #expect(error?.code != .notConnectedToInternet)
             #expect(
                 error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
-                    == "A stored response was not used instead: \(words).")
+                    == "A stored response was not used instead: \(words)")
         }
         // Nothing is stored: nothing is said.
         let error = await #expect(throws: URLError.self) {
