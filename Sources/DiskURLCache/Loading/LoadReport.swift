@@ -10,7 +10,7 @@ struct LoadReport: Sendable {
         /// - Parameters:
         ///   - because: what allows that; nil if the response is fresh.
         ///   - asked: why the request was sent.
-        case standIn(DiskURLCache.Layer, because: DiskURLCache.Reason?, asked: DiskURLCache.Reason)
+        indirect case standIn(DiskURLCache.Layer, because: DiskURLCache.Reason?, asked: DiskURLCache.Reason)
         case revalidated(DiskURLCache.Layer)
         case miss(DiskURLCache.Reason)
         /// The cache was not used: there was no lookup, and nothing was stored.
