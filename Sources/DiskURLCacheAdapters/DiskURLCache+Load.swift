@@ -41,4 +41,14 @@ extension DiskURLCache {
         return try await load(
             Request(request), through: transport, variant: variant, progress: progress, redirect: redirect)
     }
+
+    /// Removes the stored responses for a request of `load(_:through:variant:progress:redirect:)`, all that it could be
+    /// answered with, from memory and disk before it returns. Removes files on the caller's thread; if the disk fails,
+    /// an event says so.
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - variant: the variant with which it is loaded.
+    public func removeCachedResponse(for request: Request, variant: String? = nil) {
+        core.remove(request, variant: variant)
+    }
 }

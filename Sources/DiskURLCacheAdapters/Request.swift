@@ -4,7 +4,7 @@ import Foundation
 extension DiskURLCache.Request {
     /// A request for `DiskURLCache.load(_:through:variant:progress:redirect:)`. Nil if `url` is not a URL.
     /// - Parameters:
-    ///   - method: the method, in upper case as it is sent.
+    ///   - method: the method as it is sent: `get` is not `GET` (RFC 9110 §9.1), and is not cached.
     ///   - url: the absolute URL.
     ///   - fields: the header fields, in the order in which they are sent.
     ///   - body: the whole body; nil if there is none, or `streamsBody`.

@@ -189,10 +189,13 @@ extension DiskURLCache.Event {
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
         case .invalidated(_, let reason): return .invalidated(url: nil, reason: reason)
-        // The message quotes the pattern, which may contain a URL.
-        case .problem(let error) where error.code == .invalidPattern:
-            return .problem(DiskURLCache.Error(.invalidPattern))
-        case .evicted, .problem: return self
+        case .problem(let error):
+            switch error.code {
+            // The message quotes the pattern, which may contain a URL, or names the URL of a load.
+            case .invalidPattern, .invalidRule, .loaderMissing: return .problem(DiskURLCache.Error(error.code))
+            default: return self
+            }
+        case .evicted: return self
         }
     }
 }

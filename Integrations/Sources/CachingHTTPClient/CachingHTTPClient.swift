@@ -24,7 +24,12 @@ import Tracing
 /// requests, and events. Bodies stream both ways at the reader's pace. A response that cannot be stored flows through
 /// with the fields that the origin sent, each `Set-Cookie` by itself.
 public final class CachingHTTPClient: Sendable {
-    /// The cache with the responses: for `cache.events()`, `cache.statistics`, and removals.
+    /// The cache with the responses: for `cache.events()`, `cache.statistics`, and removals by URL, tag, host or age.
+    ///
+    /// Its methods that take a `URLRequest`, such as `cachedResponse(for:)`, `contains(_:)`, `setPinned(_:for:)` and
+    /// `removeCachedResponse(for:)`, know only the responses of `URLSession`, whose bodies are decoded, as those of this
+    /// client are only with its `decompression`. For a request of this client there is
+    /// ``removeCachedResponse(for:)``, and ``explanation(for:cacheOptions:)``.
     public let cache: DiskURLCache
 
     private let client: HTTPClient
@@ -48,7 +53,9 @@ public final class CachingHTTPClient: Sendable {
     ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
     ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see: `QUERY` (RFC 10008), and for
     ///     GraphQL also `POST` (`DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:)`). Their bodies are gathered
-    ///     before they are sent. All other bodies stream, and a request with one is never answered from the cache.
+    ///     in memory before they are sent, by the deadline of the request, and however long they are: a server that
+    ///     passes the bodies of its own clients on has to limit them. All other bodies stream, and a request with one
+    ///     is never answered from the cache.
     public init(
         cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
@@ -131,12 +138,11 @@ public final class CachingHTTPClient: Sendable {
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options?, logger: Logger?,
         _ open: OpenRequests.Request
     ) async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?) {
-        // A little more time than the `HTTPClient` has, so that its deadline passes first even on a busy machine: then
-        // a stored response can replace the failure.
-        let remaining = max(0, Double((deadline - .now()).nanoseconds) / 1e9) + 0.25
         // Requests to Unix sockets, and texts that are not URLs, go to the `HTTPClient` unchanged.
-        guard let (asked, body) = try await asked(request, cacheOptions, timeout: remaining) else {
-            return (try await client.execute(request, deadline: deadline, logger: logger), nil)
+        guard let (asked, body) = try await asked(request, cacheOptions, deadline: deadline) else {
+            var response = try await client.execute(request, deadline: deadline, logger: logger)
+            response.body = .stream(OpenBody(body: response.body, request: open))
+            return (response, nil)
         }
         var request = request
         if let body { request.body = .bytes(body) }
@@ -163,19 +169,37 @@ public final class CachingHTTPClient: Sendable {
         return (upstream.response(stream, open), tracer == nil ? nil : stream.report.outcome)
     }
 
+    /// Removes the stored responses for a request of this client, all variants, from memory and disk. They are gone when
+    /// it returns. The files are removed on a queue of the cache, whose threads may wait for the disk.
+    ///
+    /// `cache.removeCachedResponse(for:)` knows only the responses of `URLSession`.
+    /// - Parameter request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of the
+    ///   key, without a limit of time.
+    /// - Throws: `HTTPClientError.invalidURL` for a request that is not HTTP, or the error of its body.
+    public func removeCachedResponse(for request: HTTPClientRequest) async throws {
+        guard let (asked, _) = try await asked(request, nil) else { throw HTTPClientError.invalidURL }
+        let variant = variant(of: request)
+        await cache.perform { $0.removeCachedResponse(for: asked, variant: variant) }
+    }
+
     /// The request for the cache, and its body if the key needs it. Nil for a request that is not HTTP.
+    /// - Parameter deadline: by which there must be the head of the answer; nil if the request is not sent.
     func asked(
-        _ request: HTTPClientRequest, _ cacheOptions: DiskURLCache.Options?, timeout: TimeInterval = 60
+        _ request: HTTPClientRequest, _ cacheOptions: DiskURLCache.Options?, deadline: NIODeadline? = nil
     ) async throws -> (asked: DiskURLCache.Request, body: ByteBuffer?)? {
         let scheme = request.url.prefix { $0 != ":" }.lowercased()
         guard scheme == "http" || scheme == "https" else { return nil }
         let isKeyed = methodsKeyedByBody.contains(request.method.rawValue)
-        let body = isKeyed ? try await request.body?.collect(upTo: .max) : nil
+        let body = isKeyed ? try await request.body?.gathered(by: deadline) : nil
+        // A little more time than the `HTTPClient` has, so that its deadline passes first even on a busy machine: then
+        // a stored response can replace the failure.
+        let timeout = deadline.map { max(0, Double(($0 - .now()).nanoseconds) / 1e9) + 0.25 }
         // The certificate of a single request is not part of the key.
         let hasKnownIdentity = request.tlsConfiguration == nil && identity != .unknown
         return DiskURLCache.Request(
             method: request.method.rawValue, url: request.url, fields: request.headers.withOneCookie,
-            body: body.map { Data(buffer: $0) }, streamsBody: request.body != nil && !isKeyed, timeoutInterval: timeout,
+            body: body.map { Data(buffer: $0) }, streamsBody: request.body != nil && !isKeyed,
+            timeoutInterval: timeout ?? 60,
             options: hasKnownIdentity ? cacheOptions : DiskURLCache.Options(storage: .never)
         ).map { ($0, body) }
     }

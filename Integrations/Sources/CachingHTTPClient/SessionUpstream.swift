@@ -36,6 +36,8 @@ final class SessionUpstream: DiskURLCache.CallbackTransport {
 
     func start(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) -> @Sendable () -> Void {
         do {
+            // The client ends the process at such a URL.
+            guard request.url.hasPossibleServer else { throw HTTPClientError.invalidURL }
             var outgoing = try HTTPClient.Request(
                 url: request.url, method: HTTPMethod(rawValue: request.method),
                 body: request.body.flatMap { $0.isEmpty ? nil : .data($0) })

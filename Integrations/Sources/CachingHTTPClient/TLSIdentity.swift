@@ -3,8 +3,9 @@ import Crypto
 import Foundation
 import NIOSSL
 
-/// What a client's TLS settings say about its answers. A server may know the client by its certificate, and which
-/// server the client believes depends on its root certificates and host names. A request shows none of that.
+/// What a client's configuration says about its answers. A server may know the client by its certificate; which server
+/// the client believes depends on its root certificates and host names, and which one answers on its proxy and its
+/// names of hosts. A request shows none of that.
 enum TLSIdentity: Equatable, Sendable {
     /// The server is verified with the system's root certificates, and the client has no certificate.
     case anonymous
@@ -28,6 +29,8 @@ enum TLSIdentity: Equatable, Sendable {
         for (host, place) in configuration.dnsOverride.sorted(by: { $0.key < $1.key }) {
             text += "\(host) is \(place) "
         }
+        // It decides which server answers, too, and may answer itself.
+        if let proxy = configuration.proxy { text += "through \(proxy.host):\(proxy.port) " }
         self = text.isEmpty ? .anonymous : .named(SHA256.hash(data: Data(text.utf8)).hex)
     }
 

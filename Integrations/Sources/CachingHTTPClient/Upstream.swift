@@ -44,7 +44,7 @@ final class Upstream: DiskURLCache.Transport {
 
     func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
         // The client ends the process at such a URL, which may come from a server, in a redirect.
-        guard request.url.hasPossiblePort else { throw HTTPClientError.invalidURL }
+        guard request.url.hasPossibleServer else { throw HTTPClientError.invalidURL }
         let outgoing = outgoing(request)
         let response = try await ServiceContext.withValue(context) {
             try await client.execute(outgoing, deadline: deadline, logger: logger)
@@ -137,6 +137,47 @@ private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
     func makeAsyncIterator() -> Buffers { self }
 }
 
+/// A body that did not go through the cache, with the request that is open until its end.
+struct OpenBody: AsyncSequence, Sendable {
+    let body: HTTPClientResponse.Body
+    let request: OpenRequests.Request
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var pieces: HTTPClientResponse.Body.AsyncIterator
+        let request: OpenRequests.Request
+
+        mutating func next() async throws -> ByteBuffer? {
+            guard let piece = try await pieces.next() else {
+                request.end()
+                return nil
+            }
+            return piece
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pieces: body.makeAsyncIterator(), request: request) }
+}
+
+extension HTTPClientRequest.Body {
+    /// All bytes of the body.
+    /// - Parameter deadline: by which it must be whole: otherwise this throws `HTTPClientError.deadlineExceeded`, as the
+    ///   client does. The body is cancelled then, and waited for. Nil: there is none.
+    func gathered(by deadline: NIODeadline?) async throws -> ByteBuffer {
+        guard let deadline else { return try await collect(upTo: .max) }
+        return try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
+            group.addTask { try await collect(upTo: .max) }
+            group.addTask {
+                let remaining = (deadline - .now()).nanoseconds
+                if remaining > 0 { try await Task.sleep(nanoseconds: UInt64(remaining)) }
+                throw HTTPClientError.deadlineExceeded
+            }
+            defer { group.cancelAll() }
+            guard let body = try await group.next() else { throw CancellationError() }
+            return body
+        }
+    }
+}
+
 extension HTTPHeaders {
     /// RFC 9113 §8.2.3: the parts of a cookie, which may come in several fields, are one field in a key.
     var withOneCookie: [(name: String, value: String)] {
@@ -162,28 +203,40 @@ extension HTTPResponseHead {
 }
 
 extension String {
-    /// Whether the port of this URL, if it has one, is a number below 65,536. By bytes, since each request asks:
-    /// Foundation's search for "://" takes 40,000 instructions.
-    var hasPossiblePort: Bool {
+    /// Whether the client can take the host and the port of this URL. It ends the process at a port that is no number
+    /// below 65,536, and at a host that is nothing but brackets once it is decoded, such as `%5B%5D`. By bytes, since
+    /// each request asks: Foundation's search for "://" takes 40,000 instructions.
+    var hasPossibleServer: Bool {
         var text = self
         return text.withUTF8 { bytes in
             guard let scheme = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[scheme...].starts(with: "://".utf8) else {
                 return true
             }
+            // Behind user and password.
+            var host = scheme + 3
             // The first one behind user, password and IPv6 address.
             var colon: Int?
             var end = scheme + 3
             while end < bytes.count, ![UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#")].contains(bytes[end]) {
                 switch bytes[end] {
-                case UInt8(ascii: "@"), UInt8(ascii: "]"): colon = nil
+                case UInt8(ascii: "@"): (host, colon) = (end + 1, nil)
+                case UInt8(ascii: "]"): colon = nil
                 case UInt8(ascii: ":"): colon = colon ?? end
                 default: break
                 }
                 end += 1
             }
+            if Self.isOfBrackets(bytes[host..<(colon ?? end)]) { return false }
             guard let colon, colon + 1 < end else { return true }
             return UInt16(String(decoding: bytes[(colon + 1)..<end], as: UTF8.self)) != nil
         }
+    }
+
+    private static func isOfBrackets(_ host: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        // Two brackets, each as three bytes.
+        guard (1...6).contains(host.count) else { return false }
+        let name = String(decoding: host, as: UTF8.self).removingPercentEncoding ?? ""
+        return !name.isEmpty && name.allSatisfy { $0 == "[" || $0 == "]" }
     }
 }
 

@@ -34,6 +34,31 @@ import Testing
         try await client.shutdown()
     }
 
+    /// The variants above, whose keys `cache.removeCachedResponse(for:)` does not know.
+    @Test(arguments: [(true, false), (false, false), (true, true)])
+    func aClientRemovesWhatItStored(decodes: Bool, hasOwnCoding: Bool) async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        var configuration = HTTPClient.Configuration()
+        if decodes { configuration.decompression = .enabled(limit: .ratio(25)) }
+        let client = CachingHTTPClient(
+            storage: .init(memoryCapacity: 1 << 20, diskCapacity: 0), configuration: configuration)
+        var request = HTTPClientRequest(url: origin.url("/a"))
+        if hasOwnCoding { request.headers = ["Accept-Encoding": "br"] }
+        for count in 1...2 {
+            for _ in 0..<2 {
+                _ = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: 100)
+                #expect(origin.requests.count == count)
+            }
+            try await client.removeCachedResponse(for: request)
+        }
+        await #expect(throws: HTTPClientError.invalidURL) {
+            try await client.removeCachedResponse(for: HTTPClientRequest(url: "http+unix://%2Ftmp%2Fa/"))
+        }
+        try await client.shutdown()
+    }
+
     @Test func aBodyThatIsPartOfTheKeyCounts() async throws {
         let origin = try await Origin { _, answer in
             try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")

@@ -1,5 +1,4 @@
 import AsyncHTTPClient
-import CachingHTTPClient
 import DiskURLCache
 import DiskURLCacheAdapters
 import Foundation
@@ -12,6 +11,8 @@ import NIOHTTP1
 import ServiceLifecycle
 import ServiceLifecycleTestKit
 import Testing
+
+@testable import CachingHTTPClient
 
 /// A storage that saves when it may, once.
 private final class SlowStorage: DiskURLCache.EntryStorage {
@@ -227,5 +228,77 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         #expect(fields.elementsEqual(head.fields) { $0 == $1 })
         #expect(HTTPResponse(DiskURLCache.Head(status: 1_000)) == nil)
         #expect(HTTPResponse(DiskURLCache.Head(status: 200, fields: [("no name", "1")]))?.headerFields.isEmpty == true)
+    }
+
+    /// The path of a request on HTTP/2 is whatever its client wrote.
+    @Test(arguments: [
+        ("127.0.0.1", "@other.example/a"), ("127.0.0.1", ".other.example/"), ("127.0.0.1", ":1/"), ("127.0.0.1", "*"),
+        ("127.0.0.1/a", "/"), ("127.0.0.1?", "/"), ("127.0.0.1#", "/"),
+    ]) func aPathCannotChangeTheHost(authority: String, path: String) async throws {
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let request = HTTPRequest(method: .get, scheme: "http", authority: authority, path: path)
+        await #expect(throws: HTTPClientError.invalidURL) { try await client.execute(request, timeout: patience) }
+        await #expect(throws: HTTPClientError.invalidURL) { _ = try await client.explanation(for: request) }
+        try await client.shutdown()
+    }
+
+    @Test(arguments: ["", "?b=c"]) func aPathMayBeEmpty(path: String) async throws {
+        let origin = try await Origin { request, answer in try await answer.whole(.ok, [:], request.path) }
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let request = HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:\(origin.port)", path: path)
+        let (response, body) = try await client.execute(request, timeout: patience)
+        #expect(response.status.code == 200)
+        let text = String(buffer: try await body.collect(upTo: 100))
+        #expect(text == "/\(path)")
+        try await client.shutdown()
+    }
+
+    /// Methods are compared with their case (RFC 9110 §9.1): what the origin says to a `get` is no answer to a `GET`.
+    @Test func aMethodInAnotherCaseIsAnotherMethod() async throws {
+        let refusal = "HTTP/1.1 405 Method Not Allowed\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n"
+        let origin = try await RawOrigin(refusal)
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        for (method, status) in [("get", "method"), ("GET", "uri-miss"), ("GET", "hit"), ("Get", "method")] {
+            var request = HTTPClientRequest(url: origin.url)
+            request.method = .RAW(value: method)
+            let response = try await client.execute(request, timeout: patience)
+            #expect(response.status == .methodNotAllowed)
+            let said = response.headers["Cache-Status"].joined()
+            #expect(said.contains(status), "\(method): \(said)")
+        }
+        try await client.shutdown()
+    }
+
+    @Test func theBodyOfAKeyIsGatheredByTheDeadline() async throws {
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let (stalled, continuation) = AsyncStream<ByteBuffer>.makeStream()
+        continuation.yield(ByteBuffer(string: "begun"))
+        var request = HTTPClientRequest(url: "http://127.0.0.1:1/")
+        request.method = .RAW(value: "QUERY")
+        request.body = .stream(stalled, length: .unknown)
+        await #expect(throws: HTTPClientError.deadlineExceeded) {
+            try await client.execute(request, timeout: .milliseconds(50))
+        }
+        withExtendedLifetime(continuation) {}
+        try await client.shutdown()
+    }
+
+    /// `run()` waits for a body that goes past the cache, as those of Unix sockets do.
+    @Test func aBodyPastTheCacheKeepsItsRequestOpen() async throws {
+        let requests = OpenRequests()
+        let body = OpenBody(
+            body: .bytes(ByteBuffer(string: "body")), request: try requests.begin())
+        var pieces = body.makeAsyncIterator()
+        let first = try await pieces.next()
+        #expect(first == ByteBuffer(string: "body"))
+        let hasEnded = NIOLockedValueBox(false)
+        let waiting = Task {
+            await requests.waitForEnd()
+            return hasEnded.withLockedValue { $0 }
+        }
+        try await Task.sleep(for: .milliseconds(20))
+        hasEnded.withLockedValue { $0 = true }
+        #expect(try await pieces.next() == nil)
+        #expect(await waiting.value)
     }
 }

@@ -1,5 +1,4 @@
 import AsyncHTTPClient
-import CachingHTTPClient
 import DiskURLCache
 import Foundation
 import LoopbackOrigin
@@ -10,6 +9,8 @@ import Testing
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
+
+@testable import CachingHTTPClient
 
 /// Clients of one cache that believe other servers share nothing.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Certificates.canBeMade, "openssl is not installed"))
@@ -124,5 +125,17 @@ struct TrustTests {
             }
         }
         #expect(origin.requests.count == 2)
+    }
+
+    @Test func aProxysAnswersAreNoOneElses() {
+        func identity(_ proxy: HTTPClient.Configuration.Proxy?) -> TLSIdentity {
+            var configuration = HTTPClient.Configuration()
+            configuration.proxy = proxy
+            return TLSIdentity(&configuration)
+        }
+        let proxy = identity(.server(host: "proxy", port: 3_128))
+        #expect(identity(nil) == .anonymous && proxy != .anonymous && proxy != .unknown)
+        #expect(proxy == identity(.server(host: "proxy", port: 3_128)))
+        #expect(proxy != identity(.server(host: "proxy", port: 8_080)))
     }
 }

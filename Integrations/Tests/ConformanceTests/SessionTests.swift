@@ -203,11 +203,30 @@ import Testing
         let server = try OriginServer { _ in .status(302, "Found", ["Location": "http://127.0.0.1:99999/"]) }
         #expect(await code(server.url()) == .badURL)
         let client = CachingHTTPClient(cache: cache)
-        for url in [server.url().absoluteString, "http://127.0.0.1:65536", "http://u:p@[::1]:99999/", "http://h:1x/"] {
+        let direct = ["http://127.0.0.1:65536", "http://u:p@[::1]:99999/", "http://h:1x/", "http://%5B%5D/"]
+        for url in [server.url().absoluteString] + direct {
             await #expect(throws: HTTPClientError.invalidURL) {
                 try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(30))
             }
         }
         try await client.shutdown()
+    }
+
+    /// `HTTPClient` ends the process at such a host.
+    @Test func aHostOfBracketsIsAnError() async throws {
+        for location in ["http://%5B%5D/", "https://u@%5D/", "http://%5b:80/"] {
+            let server = try OriginServer { _ in
+                .status(302, "Found", ["Location": location, "Cache-Control": "max-age=60"])
+            }
+            // The second time, the redirect is a stored one.
+            for _ in 0..<2 { #expect(await code(server.url()) == .badURL) }
+            let client = CachingHTTPClient(cache: cache)
+            for _ in 0..<2 {
+                await #expect(throws: HTTPClientError.invalidURL) {
+                    try await client.execute(HTTPClientRequest(url: server.url().absoluteString), timeout: .seconds(30))
+                }
+            }
+            try await client.shutdown()
+        }
     }
 }

@@ -152,7 +152,7 @@ extension DiskURLCache {
                             let sent = link.withCookies(hop.request)
                             return StoredResponses.leaveAQuestion(about: sent, over: link, in: cache.core)
                         }
-                        guard alwaysRefreshing || asksOrigin else { return continuation.finish() }
+                        guard alwaysRefreshing && !core.isOffline || asksOrigin else { return continuation.finish() }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                         hasStored = true
                     }

@@ -47,8 +47,15 @@ extension CacheCore {
     }
 
     func remove(_ request: URLRequest, variant: String? = nil) {
-        let found = variant == nil ? key(for: request) : resolve(DiskURLCache.Request(request), variant: variant).key
-        guard let key = found else { return }
+        if variant != nil { return remove(DiskURLCache.Request(request), variant: variant) }
+        if let key = key(for: request) { remove(key) }
+    }
+
+    package func remove(_ request: DiskURLCache.Request, variant: String?) {
+        if let key = resolve(request, variant: variant).key { remove(key) }
+    }
+
+    private func remove(_ key: RequestKey) {
         store.remove(key)
         store.removeVariations(of: key.uri)
     }

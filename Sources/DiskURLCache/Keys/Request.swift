@@ -46,7 +46,7 @@ extension DiskURLCache {
             contents = Contents(values)
         }
 
-        /// The method, in upper case.
+        /// The method as it is sent (RFC 9110 §9.1: `get` is not `GET`). Foundation gives it in upper case.
         public var method: String {
             get { contents.values.method }
             set { change(.method) { $0.method = newValue } }
@@ -82,7 +82,7 @@ extension DiskURLCache {
             guard let url = Self.isWellFormed(text) ? text : URL(string: text)?.absoluteString else { return nil }
             contents = Contents(
                 Values(
-                    method: method.uppercased(), url: url, headerFields: headerFields, body: body,
+                    method: method, url: url, headerFields: headerFields, body: body,
                     hasBodyStream: hasBodyStream, timeout: timeout, options: options, policy: .useProtocol))
         }
 

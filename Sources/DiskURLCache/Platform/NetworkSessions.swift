@@ -33,13 +33,15 @@ final class NetworkSessions: Sendable {
     /// Ends the inner sessions, and releases the transports, of sessions that were released. Called whenever a session
     /// is made.
     func releaseAbandoned() {
-        // Ended outside of the lock: a transport may be a client that closes its connections.
-        let abandoned = sessions.withLock { sessions in
-            let abandoned = sessions.filter { $0.value.session == nil }
-            for key in abandoned.keys { sessions[key] = nil }
-            return abandoned.values
+        // Ended outside of the lock: a transport may be a client that closes its connections. The sessions, too, are
+        // released there: the app may have released one meanwhile, and its delegate may make a session as it goes.
+        let (abandoned, living) = sessions.withLock { sessions in
+            let living = sessions.mapValues(\.session)
+            let abandoned = living.compactMap { $0.value == nil ? sessions.removeValue(forKey: $0.key) : nil }
+            return (abandoned, living)
         }
         for outer in abandoned { outer.end() }
+        withExtendedLifetime(living) {}
     }
 
     /// Sends a request; the receiver gets the answer until the end or until the token is cancelled. Not to be called on

@@ -157,6 +157,9 @@ import Testing
         #expect(try await collect().map(\.0) == ["version 1"])
         #expect(try await collect().map(\.0) == ["version 1"], "fresh: one element")
         #expect(try await collect(alwaysRefreshing: true).map(\.0) == ["version 1", "version 2"])
+        cache.isOffline = true
+        #expect(try await collect(alwaysRefreshing: true).map(\.0) == ["version 2"], "offline: nothing is asked")
+        cache.isOffline = false
         clock.advance(by: 100)
         let stale = try await collect()
         #expect(stale.map(\.0) == ["version 2", "version 3"])

@@ -88,9 +88,11 @@ struct EventLogTests {
         cache.removeCachedResponses(urlPrefix: "/account/SECRET")
         cache.hub.emit(.notStored(url: request.url, reason: .refused))
         cache.hub.emit(Self.load(.hit(.memory)))
+        cache.hub.emit(.problem(DiskURLCache.Error(.loaderMissing, path: "https://example.com/SECRET")))
+        cache.hub.emit(.problem(DiskURLCache.Error(.invalidRule(index: 0), details: "example.com/SECRET")))
         log.flush()
         let events = DiskURLCache.EventLog.entries(in: file)
-        #expect(events.count == 4)
+        #expect(events.count == 6)
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.contains("SECRET") == keepsURLs && text.contains("example") == keepsURLs)
     }

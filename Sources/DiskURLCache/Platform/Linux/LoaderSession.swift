@@ -60,12 +60,17 @@
 
         func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool) {
             let note = Note(task: task, outer: outer, hasHandler: hasHandler)
-            state.withLock { state in
+            let living = state.withLock { state -> [URLSessionTask] in
                 state.notes[ObjectIdentifier(task)] = note
-                guard state.notes.count > state.limit else { return }
-                state.notes = state.notes.filter { $0.value.task != nil }
+                guard state.notes.count > state.limit else { return [] }
+                let living = state.notes.compactMapValues(\.task)
+                state.notes = state.notes.filter { living[$0.key] != nil }
                 state.limit = max(64, 2 * state.notes.count)
+                return Array(living.values)
             }
+            // Released outside of the lock: the app may have released one meanwhile, and its delegate or completion
+            // handler may make a task as it goes.
+            withExtendedLifetime(living) {}
         }
 
         /// Nil for a task that no `LoaderSession` made by an overridden method.
