@@ -27,8 +27,8 @@ public final class CachingHTTPClient: Sendable {
     /// The cache with the responses: for `cache.events()`, `cache.statistics`, and removals by URL, tag, host or age.
     ///
     /// Its methods that take a `URLRequest`, such as `cachedResponse(for:)`, `contains(_:)`, `setPinned(_:for:)` and
-    /// `removeCachedResponse(for:)`, know only the responses of `URLSession`, whose bodies are decoded, as those of this
-    /// client are only with its `decompression`. For a request of this client there is
+    /// `removeCachedResponse(for:)`, know only the responses of `URLSession`. Their bodies are decoded; those of this
+    /// client are only with its `decompression`, so they have keys of their own. For a request of this client there is
     /// ``removeCachedResponse(for:)``, and ``explanation(for:cacheOptions:)``.
     public let cache: DiskURLCache
 
@@ -169,12 +169,12 @@ public final class CachingHTTPClient: Sendable {
         return (upstream.response(stream, open), tracer == nil ? nil : stream.report.outcome)
     }
 
-    /// Removes the stored responses for a request of this client, all variants, from memory and disk. They are gone when
-    /// it returns. The files are removed on a queue of the cache, whose threads may wait for the disk.
+    /// Removes the stored responses for a request of this client, all variants, from memory and disk. They are gone
+    /// when it returns. The files are removed on a queue of the cache, whose threads may wait for the disk.
     ///
     /// `cache.removeCachedResponse(for:)` knows only the responses of `URLSession`.
-    /// - Parameter request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of the
-    ///   key, without a limit of time.
+    /// - Parameter request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of
+    ///   the key, without a limit of time.
     /// - Throws: `HTTPClientError.invalidURL` for a request that is not HTTP, or the error of its body.
     public func removeCachedResponse(for request: HTTPClientRequest) async throws {
         guard let (asked, _) = try await asked(request, nil) else { throw HTTPClientError.invalidURL }

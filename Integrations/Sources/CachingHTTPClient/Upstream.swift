@@ -160,8 +160,8 @@ struct OpenBody: AsyncSequence, Sendable {
 
 extension HTTPClientRequest.Body {
     /// All bytes of the body.
-    /// - Parameter deadline: by which it must be whole: otherwise this throws `HTTPClientError.deadlineExceeded`, as the
-    ///   client does. The body is cancelled then, and waited for. Nil: there is none.
+    /// - Parameter deadline: by which it must be whole: otherwise this throws `HTTPClientError.deadlineExceeded`, as
+    ///   the client does. The body is cancelled then, and waited for. Nil: there is none.
     func gathered(by deadline: NIODeadline?) async throws -> ByteBuffer {
         guard let deadline else { return try await collect(upTo: .max) }
         return try await withThrowingTaskGroup(of: ByteBuffer.self) { group in

@@ -111,9 +111,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Removes the stored responses for a request, all variants, from memory and disk before it returns. The stored
-    /// response to `HEAD` of the same URL is removed, too. Clients that deliver bodies in another form than `URLSession`
-    /// store under keys of their own, and have a method of their own for this. All that is stored for a URL is removed
-    /// by ``removeCachedResponses(tag:group:of:authorization:host:urlPrefix:olderThan:)``.
+    /// response to `HEAD` of the same URL is removed, too. Clients that deliver bodies in another form than
+    /// `URLSession` store under keys of their own, and have a method of their own for this. All that is stored for a
+    /// URL is removed by ``removeCachedResponses(tag:group:of:authorization:host:urlPrefix:olderThan:)``.
     public override func removeCachedResponse(for request: URLRequest) {
         if core.isBySystem { super.removeCachedResponse(for: request) }
         core.remove(request)
