@@ -20,6 +20,8 @@ import Testing
     @Test(arguments: ["http://[::1]/", "http://%5Ba/", "http://a%5D:80/", "http://%61/", "http:///a", "http://%5B@h/"])
     func aHostThatMayBe(url: String) { #expect(url.hasPossibleServer) }
 
-    @Test(arguments: ["http://%5B%5D/", "http://%5B:80/", "https://u@%5d", "http://[]/", "http://%5d?a", "http://u:p@%5B%5D:80/"])
+    @Test(arguments: [
+        "http://%5B%5D/", "http://%5B:80/", "https://u@%5d", "http://[]/", "http://%5d?a", "http://u:p@%5B%5D:80/",
+    ])
     func aHostThatCannotBe(url: String) { #expect(!url.hasPossibleServer) }
 }

@@ -6,11 +6,11 @@ import NIOCore
 import NIOSSL
 import Testing
 
+@testable import CachingHTTPClient
+
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
-
-@testable import CachingHTTPClient
 
 /// Clients of one cache that believe other servers share nothing.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Certificates.canBeMade, "openssl is not installed"))
