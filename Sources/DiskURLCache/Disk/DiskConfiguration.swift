@@ -51,9 +51,6 @@ package struct DiskConfiguration: Sendable {
         if let age = maximumAccessAge { time = min(time, Double(row.accessedAt) + age + 1) }
         return time
     }
-
-    /// When the first of some records does.
-    func nextExpiry(of rows: [IndexRow]) -> Double { rows.reduce(.infinity) { min($0, expiry(of: $1)) } }
 }
 
 extension Int {

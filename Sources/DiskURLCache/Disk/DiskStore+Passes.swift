@@ -236,18 +236,24 @@ extension DiskStore {
             return true
         }
         guard isDue else { return }
-        let rows = catalog.change { index in
+        var nextExpiry = Double.infinity
+        let bytes = catalog.change { index in
             index.noteSaved()
-            return index.leastRecentFirst
+            return IndexFile.unsealed(count: index.count) { put in
+                index.forEachLeastRecentFirst { row in
+                    if configuration.hasAges { nextExpiry = min(nextExpiry, configuration.expiry(of: row)) }
+                    put(row)
+                    return true
+                }
+            }
         }
         if configuration.hasAges {
             // A record that came since the last look at ages may be older than those before.
-            let wait = configuration.nextExpiry(of: rows) - clock.now().timeIntervalSince1970
+            let wait = nextExpiry - clock.now().timeIntervalSince1970
             withIO { $0.upkeep.bringAgeCheckForward(to: wait, atLeast: configuration.savingInterval) }
         }
         // On a full disk the next saving tries again.
-        let file = IndexFile(files: files, paths: paths)
-        if (try? file.save(rows)) == nil { catalog.change { $0.noteUnsaved() } }
+        if (try? IndexFile(files: files, paths: paths).save(bytes)) == nil { catalog.change { $0.noteUnsaved() } }
         withIO { $0.directory.updateOverhead() }
     }
 

@@ -253,6 +253,7 @@ struct DiskIndex: Sendable {
     // MARK: In order of use
 
     /// Calls `body` with each row, the least recently used first, until it returns false.
+    @inline(__always)
     func forEachLeastRecentFirst(_ body: (IndexRow) -> Bool) {
         var position = order.leastRecent
         while let current = position {

@@ -18,9 +18,11 @@ package struct IndexFile {
 
     // MARK: Bytes
 
-    /// - Parameter rows: in the order of use, the least recent first.
-    static func encode(_ rows: [IndexRow]) -> [UInt8] {
-        let layout = IndexFileLayout(count: rows.count)
+    /// The bytes of a file without its checksum: whoever calls this holds the lock of the rows.
+    /// - Parameter forEachRow: calls its argument with each row in the order of use, the least recent first.
+    @inline(__always)
+    static func unsealed(count: Int, _ forEachRow: (_ put: (IndexRow) -> Void) -> Void) -> [UInt8] {
+        let layout = IndexFileLayout(count: count)
         return [UInt8](unsafeUninitializedCapacity: layout.length) { buffer, count in
             let bytes = UnsafeMutableRawBufferPointer(buffer)
             func put(_ piece: [UInt8], at offset: Int) {
@@ -30,11 +32,18 @@ package struct IndexFile {
             bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
             put(layout.middle, at: layout.checksumOffset + 8)
             var offset = layout.rowsOffset
-            for row in rows { row.write(to: bytes, at: &offset) }
+            forEachRow { $0.write(to: bytes, at: &offset) }
             put(layout.end, at: layout.endOffset)
-            let sum = Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<layout.length]))
-            bytes.storeBytes(of: sum.littleEndian, toByteOffset: layout.checksumOffset, as: UInt64.self)
             count = layout.length
+        }
+    }
+
+    /// Adds the checksum.
+    static func seal(_ bytes: inout [UInt8]) {
+        let offset = IndexFileLayout(count: 0).checksumOffset
+        bytes.withUnsafeMutableBytes { bytes in
+            let sum = Checksum.of(UnsafeRawBufferPointer(bytes))
+            bytes.storeBytes(of: sum.littleEndian, toByteOffset: offset, as: UInt64.self)
         }
     }
 
@@ -90,9 +99,10 @@ package struct IndexFile {
     }
 
     /// Writes the whole index to a new file, which then replaces the old one.
-    /// - Parameter rows: in the order of use, the least recent first.
-    func save(_ rows: [IndexRow]) throws(Errno) {
-        let bytes = Self.encode(rows)
+    /// - Parameter unsealed: its bytes without the checksum.
+    func save(_ unsealed: consuming [UInt8]) throws(Errno) {
+        var bytes = unsealed
+        Self.seal(&bytes)
         try? files.unlink(paths.newIndex)
         let file = try files.openRegular(paths.newIndex, O_WRONLY | O_CREAT | O_EXCL).file
         do throws(Errno) {
