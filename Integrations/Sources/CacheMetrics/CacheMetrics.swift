@@ -107,28 +107,29 @@ public final class CacheMetrics: Service {
     ///   yourself.
     public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
-        let opening = await openingError()
+        let opening = await waiting { [cache] in cache.openingError }
         if let opening { report("\(opening)") }
-        update()
+        await waiting { self.update() }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await event in events { self.record(event, reported: opening) } }
             group.addTask {
                 while !Task.isCancelled {
                     try? await Task.sleep(nanoseconds: UInt64(min(max(0.001, interval), 1e9) * 1e9))
-                    self.update()
+                    await self.waiting { self.update() }
                 }
             }
         }
     }
 
-    private func openingError() async -> DiskURLCache.Error? {
-        // This waits for the folder, so it must not run on a thread that other tasks need.
+    /// What waits for the folder or a server must not run on a thread that other tasks need.
+    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [cache] in continuation.resume(returning: cache.openingError) }
+            DispatchQueue.global().async { continuation.resume(returning: body()) }
         }
     }
 
-    /// Updates the counters now, for an endpoint that is read more often than `run(updatingEvery:)` updates them.
+    /// Updates the counters now, for an endpoint that is read more often than `run(updatingEvery:)` updates them. It
+    /// may wait for the folder or for the server of a storage, so do not call it in a task or on an event loop.
     public func update() {
         reported.withLockedValue { reported in
             let (now, before) = (cache.statistics, reported)

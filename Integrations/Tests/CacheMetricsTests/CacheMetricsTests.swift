@@ -136,6 +136,19 @@ import Testing
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
     }
 
+    /// A storage that waits for a server holds up no thread of tasks.
+    @Test func theSizeOfAStorageIsAskedOutsideOfTasks() async throws {
+        let storage = RemoteStorage()
+        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        settings.diskStorage = storage
+        let health = CacheMetrics(DiskURLCache(configuration: settings), name: "test", factory: metrics)
+        let task = Task { await health.run(updatingEvery: 0.001) }
+        await eventually("three updates") { storage.isAskedInTask.withLockedValue { $0.count } >= 3 }
+        task.cancel()
+        await task.value
+        #expect(storage.isAskedInTask.withLockedValue { !$0.contains(true) })
+    }
+
     /// Instead of to standard error.
     @Test func aLoggerGetsWhatTheLibraryTellsDevelopers() throws {
         var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
@@ -189,6 +202,22 @@ import Testing
         health.record(.problem(error))
         #expect(count("problems") == 1)
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
+    }
+}
+
+/// A storage that notes whether a task asks for its size.
+private final class RemoteStorage: DiskURLCache.EntryStorage {
+    let isAskedInTask = NIOLockedValueBox<[Bool]>([])
+
+    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func store(_ entry: DiskURLCache.Entry, named name: String) {}
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {}
+    func flush() {}
+
+    var usage: Int {
+        let isInTask = withUnsafeCurrentTask { $0 != nil }
+        isAskedInTask.withLockedValue { $0.append(isInTask) }
+        return 0
     }
 }
 
