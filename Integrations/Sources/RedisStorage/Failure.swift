@@ -18,8 +18,11 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The bytes under a name are not the bytes that were stored there. They were removed.
         case damaged
         /// A removal did not reach the server. It is sent before the next command. Until then, other processes may use
-        /// the entries, and so may this program after a restart.
+        /// the entries, and so may this program after a restart. Reported once, until it was sent.
         case removalDelayed
+        /// The database has more keys than are searched for removed entries, some 50 million, or a group has more than
+        /// 20 million entries. Removed entries that were not found take up memory until they expire.
+        case tooManyKeys
         /// The password is sent to another machine without TLS. Reported once; the password is sent all the same.
         case passwordInTheClear
     }

@@ -42,12 +42,16 @@ extension RedisStorage {
         public var pause: TimeInterval = 1
         /// The largest number of connections to the server. Each carries many calls at a time.
         public var connections = 2
-        /// The largest entry that is stored, in bytes. An entry has to be transferred within `timeout`, so allow more
-        /// time for larger ones.
+        /// The largest entry that is stored, in bytes. The variants of a URL together are no larger either: a lookup
+        /// transfers all of them within `timeout`, so allow more time for larger ones. If a new variant leaves too
+        /// little room for the others, some of them are removed.
         public var maximumEntrySize = 1 << 20
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis
         /// may evict any of them earlier, by its `maxmemory-policy`.
         public var lifetime: TimeInterval = 7 * 86_400
+        /// The limit of steps when entries are erased or checked one by one, in case a server never says that it is
+        /// done. A search takes some 500 keys in each step.
+        var mostSteps = 100_000
         /// Called for each failure, on its own queue. A lasting failure is reported at most once in each `pause`. By
         /// default it writes a warning to the logger `RedisStorage` of swift-log; nil for no report.
         public var onFailure: (@Sendable (RedisFailure) -> Void)? = { Logger(label: "RedisStorage").warning("\($0)") }
@@ -65,10 +69,8 @@ extension RedisStorage {
         public var accessRules: String {
             let commands = [
                 "evalsha", "script|load", "select", "info", "scan", "time", "unlink", "exists", "rename", "pexpire",
-                "pttl", "hget",
-                "hgetall", "hmget", "hset", "hdel", "hlen", "hexists", "hkeys", "hincrby", "zadd", "zrem", "zscore",
-                "zrangebyscore",
-                "zpopmin",
+                "pttl", "hget", "hgetall", "hmget", "hset", "hdel", "hstrlen", "hkeys", "hincrby", "zadd", "zrem",
+                "zscore", "zrangebyscore", "zpopmin",
             ]
             return "~\(prefix):* -@all " + commands.map { "+" + $0 }.joined(separator: " ")
         }
@@ -90,5 +92,18 @@ extension RedisStorage {
             case .socket(let path): path
             }
         }
+    }
+}
+
+extension RedisStorage.Configuration: CustomStringConvertible, CustomReflectable {
+    /// The server, the database and the prefix, in one line. Neither the password nor the secret is printed.
+    public var description: String {
+        "\(address), database \(database), prefix \(prefix), \(tls == nil ? "without" : "with") TLS,"
+            + " \(secret == nil ? "without a" : "with a") secret"
+    }
+
+    /// Without properties, so that `dump` and failed tests print `description`, too.
+    public var customMirror: Mirror {
+        Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
     }
 }

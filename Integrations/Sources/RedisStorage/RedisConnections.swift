@@ -175,8 +175,12 @@ final class RedisConnections: @unchecked Sendable {
         case .success(let given): replies = given
         case .failure(let failure): return didFail(failure)
         }
-        for case .error(let text) in replies {
-            let failure = RedisFailure.refusal(by: configuration.address, text)
+        for (index, reply) in replies.enumerated() {
+            guard case .error(let text) = reply else { continue }
+            // A server that does not know a command quotes its arguments, and the first command has the password.
+            let hasPassword = index == 0 && configuration.password != nil
+            let failure = RedisFailure.refusal(
+                by: configuration.address, hasPassword ? "AUTH, with \(text.prefix { $0.isLetter })." : text)
             handler.close(failure)
             return didFail(failure)
         }
@@ -224,9 +228,11 @@ extension RedisStorage.Configuration {
 extension RedisFailure {
     /// The failure for an error that the server sent instead of a reply.
     static func refusal(by address: String, _ text: String) -> RedisFailure {
-        RedisFailure(
+        // A server cannot add lines to a log.
+        let line = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : String($0) }.joined()
+        return RedisFailure(
             .refused,
-            "\(address) refuses: \(text) Check the password, the user's commands and keys, and whether the server may be written to."
+            "\(address) refuses: \(line) Check the password, the user's commands and keys, and whether the server may be written to."
         )
     }
 }

@@ -115,6 +115,9 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
                 call.finish(.success(replies))
                 replies = []
             }
+            // Without this a buffer grows as long as no read ends with the end of a reply. What is left came with this
+            // read, so it is short.
+            received.discardReadBytes()
             guard received.readableBytes <= Self.mostStrings * longestString else { throw NotRedis() }
         } catch {
             close(

@@ -32,17 +32,18 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private let state = NIOLockedValueBox(State())
 
     /// The position up to which the log of removals was read.
-    private struct Position {
+    private struct Position: Equatable {
         var token: String
         var number: Int
+
+        /// Fits no log: nobody knows which removals there were since then.
+        static let unknown = Position(token: "", number: 0)
     }
 
     private struct State {
-        /// The position in the log up to which the cache knows the removals by other processes; nil before the first
-        /// check.
+        /// The position in the log up to which the cache knows the removals by other processes. Nil before the log is
+        /// read. Unknown if it could not be read then, until a check succeeds.
         var position: Position?
-        /// Whether a check was due before the first one succeeded.
-        var hasMissedCheck = false
         /// Removals that have not reached the server yet, in order.
         var delayed: [(number: Int, removal: Removal)] = []
         var lastNumber = 0
@@ -66,8 +67,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     /// The limit of delayed removals. If there are more, everything is removed instead. The log keeps the same number.
     private static let mostDelayed = 512
-    /// The limit of steps when entries are erased or checked one by one, in case a server never says that it is done.
-    private static let mostSteps = 100_000
+    /// The seconds that `flush` waits until removed entries are erased.
+    private static let patience = 1.0
     /// The possible numbers of removals. A log never has more; any other number is not from a log.
     private static let numbers = 0...(1 << 53)
 
@@ -219,6 +220,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     ) -> RESPCommand {
         let head = [
             root, name, entry.variant, position.token, String(position.number), String(milliseconds(of: entry)),
+            String(configuration.maximumEntrySize),
         ]
         return RESPCommand(
             .store, keys: [log, key(of: name)],
@@ -321,20 +323,24 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     private func goneKey() -> String { "\(root):gone:\(freshToken())" }
 
+    /// Only the first of the delayed removals is reported.
     private func delay(_ removal: Removal) {
-        state.withLockedValue { state in
+        let isFirst = state.withLockedValue { state in
+            let isFirst = state.delayed.isEmpty
             state.lastNumber += 1
             if state.delayed.count >= Self.mostDelayed {
                 state.delayed = [(state.lastNumber, self.removal(.everything))]
             } else {
                 state.delayed.append((state.lastNumber, removal))
             }
+            return isFirst
         }
+        guard isFirst else { return }
         report(
             RedisFailure(
                 .removalDelayed,
-                "A removal did not reach \(configuration.address). It is made up for before this storage asks for anything else; other "
-                    + "processes may use the entries until then."))
+                "A removal did not reach \(configuration.address). It is made up for before this storage asks for anything else, and so are "
+                    + "those that follow it; other processes may use the entries until then."))
     }
 
     /// A full server cannot write a removal to the log. Without a log no entry is valid, so removing the log removes
@@ -348,10 +354,11 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// Erases the entries of a group that was removed. They are not served any more; if erasing is interrupted, they
     /// stay until they expire.
     private func erase(_ gone: String, _ group: String) {
-        for _ in 0..<Self.mostSteps {
+        for _ in 0..<configuration.mostSteps {
             let command = RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
             guard case .number(let count)? = ask([command])?.first, count > 0 else { return }
         }
+        reportEndOfSteps()
     }
 
     /// Erases the entries that were stored before everything was removed; see `erase`.
@@ -394,7 +401,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         let special: Set<Character> = ["*", "?", "[", "]", "\\"]
         let pattern = key(of: "").map { special.contains($0) ? "\\\($0)" : String($0) }.joined() + "*"
         var cursor = "0"
-        for _ in 0..<Self.mostSteps {
+        for _ in 0..<configuration.mostSteps {
             guard let reply = ask([RESPCommand("SCAN", cursor, "MATCH", pattern, "COUNT", "500")])?.first?.list,
                 reply.count == 2, let next = reply[0].text, let keys = reply[1].list?.compactMap(\.text)
             else { return false }
@@ -402,7 +409,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             cursor = next
             if cursor == "0" { return true }
         }
+        reportEndOfSteps()
         return false
+    }
+
+    private func reportEndOfSteps() {
+        report(
+            RedisFailure(
+                .tooManyKeys,
+                "\(configuration.address) has more keys than are searched for removed entries. Those that were not found take up memory until "
+                    + "they expire; they are not served. A database of the cache's own has fewer keys."))
     }
 
     // MARK: Removals by other processes
@@ -444,26 +460,25 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         return Row(isOthers: isOthers && !message.isEmpty, message: secret.map { $0.open(message) } ?? message)
     }
 
-    /// The position in the log that a store names.
+    /// The position in the log that a store names; nil if the entry may have been removed since it was asked for.
     private func position() -> Position? {
-        if let position = state.withLockedValue({ $0.position }) { return position }
-        guard let (now, _) = readChanges(since: nil) else { return nil }
+        if let position = state.withLockedValue({ $0.position }) { return position == .unknown ? nil : position }
+        let now = readChanges(since: nil)?.position ?? .unknown
         return state.withLockedValue { state in
             if state.position == nil { state.position = now }
-            return state.position
+            return state.position == .unknown ? nil : state.position
         }
     }
 
     public func removalsByOthers() -> [String]? {
         let last = state.withLockedValue { $0.position }
         guard let (now, rows) = readChanges(since: last) else {
-            if last == nil { state.withLockedValue { $0.hasMissedCheck = true } }
+            if last == nil { state.withLockedValue { $0.position = .unknown } }
             return []
         }
         let isFirst = state.withLockedValue { state in
-            state.position = now
-            defer { state.hasMissedCheck = false }
-            return last == nil && !state.hasMissedCheck
+            defer { state.position = now }
+            return state.position == nil
         }
         if isFirst { return [] }
         guard let rows else { return nil }
@@ -504,11 +519,21 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// The memory that the server uses for all its data, read at most a second ago.
     public var usage: Int { askMemory(after: 1).used }
 
-    /// Sends the server the removals that it does not know yet, and returns when the removed entries are erased. How
-    /// durable entries are depends on the server.
+    /// Sends the server the removals that it does not know yet, and returns when the removed entries are erased, or
+    /// after a second: then they are erased in the background, and are not served meanwhile. How durable entries are
+    /// depends on the server.
     public func flush() {
         if state.withLockedValue({ !$0.delayed.isEmpty }) { _ = ask([]) }
-        erasing.sync {}
+        let isErased = DispatchSemaphore(value: 0)
+        erasing.async { isErased.signal() }
+        _ = isErased.wait(timeout: .now() + Self.patience)
+    }
+}
+
+extension RedisStorage: CustomReflectable {
+    /// Without properties, so that `dump` prints no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
     }
 }
 

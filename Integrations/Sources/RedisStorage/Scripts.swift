@@ -53,7 +53,8 @@ enum Script: String, CaseIterable {
         return found
         """
 
-    /// Stores, unless the log has a removal after the given position. Returns 1 if it stored.
+    /// Stores, unless the log has a removal after the given position. Returns 1 if it stored. Of the other variants of
+    /// the name it keeps those for which there is room, since a lookup transfers all of them.
     case store = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         if log.err or log[1] ~= ARGV[4] or log[2] ~= ARGV[5] then return 0 end
@@ -65,7 +66,7 @@ enum Script: String, CaseIterable {
             if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
         end
         local head = { ARGV[4] .. '.' .. log[3] }
-        for i = 8, #ARGV do
+        for i = 9, #ARGV do
             local group = ARGV[1] .. ':g:' .. ARGV[i]
             head[#head + 1] = ARGV[i]
             redis.call('ZADD', group, now + ttl, member)
@@ -74,10 +75,19 @@ enum Script: String, CaseIterable {
             end
             keep(group)
         end
-        if redis.call('HLEN', KEYS[2]) >= 64 and redis.call('HEXISTS', KEYS[2], 'b' .. ARGV[3]) == 0 then
-            redis.call('UNLINK', KEYS[2])
+        local bytes, count = tonumber(ARGV[7]) - #ARGV[8], 31
+        for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
+            local variant = string.sub(field, 2)
+            if string.sub(field, 1, 1) == 'b' and variant ~= ARGV[3] then
+                local length = redis.call('HSTRLEN', KEYS[2], field)
+                if length <= bytes and count > 0 then
+                    bytes, count = bytes - length, count - 1
+                else
+                    redis.call('HDEL', KEYS[2], field, 'h' .. variant)
+                end
+            end
         end
-        redis.call('HSET', KEYS[2], 'h' .. ARGV[3], table.concat(head, ' '), 'b' .. ARGV[3], ARGV[7])
+        redis.call('HSET', KEYS[2], 'h' .. ARGV[3], table.concat(head, ' '), 'b' .. ARGV[3], ARGV[8])
         keep(KEYS[2])
         return 1
         """

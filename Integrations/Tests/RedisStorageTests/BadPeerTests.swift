@@ -1,5 +1,9 @@
+import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
+import NIOEmbedded
 import NIOPosix
 import Testing
 
@@ -56,27 +60,46 @@ import Testing
         }
     }
 
-    /// Speaks the protocol, and gives the worst number to each command: after the hello that loads the scripts, too.
-    private final class NumberPeer: ChannelInboundHandler {
+    /// Speaks the protocol: takes the hello that loads the scripts, and replies to each other command as a test says.
+    private final class CommandPeer: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
-        private let reply: String
+        private let reply: (String, any Channel) -> String?
         private var received = ByteBuffer()
 
-        init(_ reply: String) { self.reply = reply }
+        /// - Parameter reply: the reply to the command of that name; nil for none.
+        init(_ reply: @escaping (String, any Channel) -> String?) { self.reply = reply }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             var data = unwrapInboundIn(data)
             received.writeBuffer(&data)
             // A command is a list of strings, as a reply may be.
             while let command = try? RESPReader.next(&received, longestString: 1 << 20) {
-                let isLoading = command.list?.first?.text == "SCRIPT"
-                context.writeAndFlush(
-                    wrapOutboundOut(ByteBuffer(string: isLoading ? "+digest\r\n" : reply)), promise: nil)
+                let name = command.list?.first?.text ?? ""
+                if let text = reply(name, context.channel) ?? (name == "SCRIPT" ? "+digest\r\n" : nil) {
+                    context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+                }
             }
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    private typealias Reply = @Sendable (_ command: String, _ channel: any Channel) -> String?
+
+    private func withCommandPeer(
+        _ reply: @escaping Reply,
+        _ body: (RedisStorage.Configuration.Server) async throws -> Void
+    ) async throws {
+        let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(CommandPeer(reply))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        try await body(.host("127.0.0.1", port: channel.localAddress?.port ?? 0))
+        try await channel.close()
     }
 
     private static let numbers = [
@@ -96,26 +119,84 @@ import Testing
             // As the log: a token, a number that changes, rows.
             default: "*3\r\n$1\r\nt\r\n\(text)\(text)"
             }
-        let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(NumberPeer(reply))
-                }
+        let worst: Reply = { command, _ in command == "SCRIPT" ? nil : reply }
+        try await withCommandPeer(worst) { server in
+            let a = try Client(server, memory: 1 << 20) { $0.timeout = 1 }
+            for _ in 0..<3 {
+                _ = a.storage.removalsByOthers()
+                a.store("/1")
+                _ = a.body("/2")
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        let a = try Client(.host("127.0.0.1", port: channel.localAddress?.port ?? 0), memory: 1 << 20) {
-            $0.timeout = 1
+            _ = a.cache.currentDiskUsage + (a.cache.diskCapacity == .max ? 0 : a.cache.diskCapacity)
+            // One that is never done is left alone after a while, in the background: not waited for here.
+            a.storage.removeEntries(matching: .everything)
+            #expect(a.body("/2") == nil)
         }
-        for _ in 0..<3 {
-            _ = a.storage.removalsByOthers()
-            a.store("/1")
-            _ = a.body("/2")
+    }
+
+    // MARK: What is told
+
+    /// A server that does not know a command quotes its arguments.
+    @Test func aPasswordIsNotToldWithTheErrorOfItsCommand() async throws {
+        let error = "-ERR unknown command 'AUTH', with args beginning with: 'hunter2' \r\n"
+        let reply: Reply = { command, _ in command == "AUTH" ? error : nil }
+        try await withCommandPeer(reply) { server in
+            let a = try Client(server) { $0.password = "hunter2" }
+            #expect(a.body("/1") == nil)
+            await a.told.wait(for: .refused)
+            let text = try #require(a.told.texts.first)
+            #expect(text.contains("AUTH") && text.contains("ERR") && !text.contains("hunter2"), "\(text)")
         }
-        _ = a.cache.currentDiskUsage + (a.cache.diskCapacity == .max ? 0 : a.cache.diskCapacity)
-        // One that is never done is left alone after a while, in the background: not waited for here.
-        a.storage.removeEntries(matching: .everything)
-        #expect(a.body("/2") == nil)
-        try await channel.close()
+    }
+
+    @Test func anErrorIsToldInOneLine() async throws {
+        let error = "-ERR one\nWARNING two\u{1B}[2J\r\n"
+        let reply: Reply = { command, _ in command == "EVALSHA" ? error : nil }
+        try await withCommandPeer(reply) { server in
+            let a = try Client(server)
+            #expect(a.body("/1") == nil)
+            await a.told.wait(for: .refused)
+            let text = try #require(a.told.texts.first)
+            #expect(text.contains("ERR one WARNING two [2J"), "\(text)")
+        }
+    }
+
+    /// Each removal during an outage is the same failure.
+    @Test func delayedRemovalsAreToldOnce() async throws {
+        let a = try Client(.host("127.0.0.1", port: try RedisServer.freePort())) { $0.maximumEntrySize = 1 }
+        for _ in 0..<5 { a.storage.removeEntries(matching: .everything) }
+        let source = Capture()
+        source.store("/1", tags: [])
+        // Failures are told in order.
+        for (name, entry) in source.entries { a.storage.store(entry, named: name) }
+        await a.told.wait(for: .tooLarge)
+        #expect(a.told.codes.count { $0 == .removalDelayed } == 1)
+    }
+
+    // MARK: Erasing
+
+    @Test func aFlushDoesNotWaitForALongSearch() async throws {
+        let scanning = NIOLockedValueBox<(any Channel)?>(nil)
+        let reply: Reply = { command, channel in
+            if ["EVALSHA", "HDEL"].contains(command) { return ":0\r\n" }
+            if command == "SCAN" { scanning.withLockedValue { $0 = channel } }
+            return nil
+        }
+        try await withCommandPeer(reply) { server in
+            let a = try Client(server) { $0.maximumEntrySize = 1 }
+            a.storage.removeEntries(matching: .everything)
+            a.storage.flush()
+            await eventually("the search") { scanning.withLockedValue { $0 != nil } }
+            // The search is not over yet, and not given up either.
+            let end = ByteBuffer(string: "*2\r\n$1\r\n0\r\n*0\r\n")
+            try await scanning.withLockedValue { $0 }?.writeAndFlush(end)
+            a.storage.flush()
+            let source = Capture()
+            source.store("/1", tags: [])
+            for (name, entry) in source.entries { a.storage.store(entry, named: name) }
+            await a.told.wait(for: .tooLarge)
+            #expect(a.told.codes == [.tooLarge])
+        }
     }
 
     @Test func aPeerThatNeverAnswersIsAMiss() async throws {
@@ -153,6 +234,45 @@ import Testing
         let c = try Client(.socket(path: "/nowhere/redis.sock"))
         #expect(c.body("/1") == nil)
         await c.told.wait(for: .unreachable)
+    }
+
+    @Test(arguments: ["everything", "tag"]) func aSearchWithoutEndIsTold(removed: String) async throws {
+        let reply: Reply = { command, _ in
+            // More entries of the tag, and more keys, each time.
+            ["EVALSHA": ":1\r\n", "SCAN": "*2\r\n$1\r\n1\r\n*0\r\n"][command]
+        }
+        try await withCommandPeer(reply) { server in
+            let a = try Client(server) { $0.mostSteps = 10 }
+            if removed == "tag" {
+                a.cache.removeCachedResponses(tag: "x")
+            } else {
+                a.cache.removeAllCachedResponses()
+            }
+            await a.told.wait(for: .tooManyKeys)
+            #expect(a.told.codes == [.tooManyKeys])
+        }
+    }
+
+    /// A connection whose reads never end with a reply keeps the rest of the last read, not all that it ever received.
+    @Test func whatWasReadIsNotKept() throws {
+        let channel = EmbeddedChannel()
+        let handler = RedisHandler(address: "here", longestString: 64 << 10)
+        try channel.pipeline.syncOperations.addHandler(handler)
+        let largest = NIOLockedValueBox(0)
+        let text = "$1000\r\n\(String(repeating: "x", count: 1_000))\r\n"
+        let (first, second) = (text.prefix(500), text.dropFirst(500))
+        try channel.writeInbound(ByteBuffer(substring: first))
+        for _ in 0..<1_000 {
+            handler.send(
+                RedisCall([RESPCommand("GET", "x")]) { result in
+                    guard case .success(let replies) = result, case .bytes(let bytes)? = replies.first else { return }
+                    largest.withLockedValue { $0 = max($0, bytes.storageCapacity) }
+                })
+            try channel.writeInbound(ByteBuffer(string: "\(second)\(first)"))
+        }
+        #expect((1_000...8_192).contains(largest.withLockedValue { $0 }))
+        #expect(handler.load == 0)
+        _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
     /// Replies are the same in whatever pieces they come, and no bytes end the process.
