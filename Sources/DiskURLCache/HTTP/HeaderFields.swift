@@ -28,7 +28,9 @@ package struct HeaderFields: Sendable, Equatable {
         init(_ fields: [Field]) {
             self.fields = fields
             var lengths = NameLengths()
-            for place in fields.indices { lengths.insert(fields[place].name) }
+            fields.withUnsafeBufferPointer { fields in
+                for place in fields.indices { lengths.insert(fields[place].name) }
+            }
             self.lengths = lengths
         }
     }
@@ -141,7 +143,10 @@ package struct HeaderFields: Sendable, Equatable {
         if case .dictionary(let dictionary) = storage {
             for (name, value) in dictionary { body(name, value) }
         } else {
-            for field in fields { body(field.name, field.value) }
+            fields.withUnsafeBufferPointer { fields in
+                // By places, so that no field is copied.
+                for place in fields.indices { body(fields[place].name, fields[place].value) }
+            }
         }
     }
 

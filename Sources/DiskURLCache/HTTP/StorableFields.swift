@@ -75,14 +75,17 @@ enum StorableFields {
     }
 
     private static func isWellFormed(_ name: String, _ value: String) -> Bool {
-        let delete: UInt8 = 0x7F
-        let isToken = name.withBytes { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
+        let isToken = name.withBytes { bytes in
+            // Decided by words for nearly all names.
+            if UnsafeRawBufferPointer(bytes).hasOnlyLettersAndHyphens { return true }
+            return !bytes.isEmpty && bytes.allSatisfy(FieldSyntax.isTokenByte)
+        }
         guard isToken else { return false }
-        if value.contains(byte: delete) { return false }
+        let delete: UInt8 = 0x7F
         return value.withBytes { bytes in
-            // Decided by words for nearly all values.
-            if !UnsafeRawBufferPointer(bytes).mayHaveByte(below: 0x20) { return true }
-            return bytes.allSatisfy { $0 >= 0x20 || $0 == 0x09 }
+            // Decided by words for nearly all values, too.
+            if !UnsafeRawBufferPointer(bytes).mayHaveByte(below: 0x20, or: delete) { return true }
+            return bytes.allSatisfy { $0 >= 0x20 && $0 != delete || $0 == 0x09 }
         }
     }
 }

@@ -55,21 +55,45 @@ extension String {
 }
 
 extension UnsafeRawBufferPointer {
-    /// False if surely no byte is below `limit`, at most 128. Looks at eight bytes at a time; the last eight may be
-    /// looked at twice.
+    /// False if surely no byte is below `limit`, at most 128, and none is `other`, which is below 128, too. Looks at
+    /// eight bytes at a time; the last eight may be looked at twice.
     @inline(__always)
-    func mayHaveByte(below limit: UInt8) -> Bool {
-        guard count >= 8 else { return true }
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        func mayHaveByte(at position: Int) -> Bool {
-            let word = loadUnaligned(fromByteOffset: position, as: UInt64.self)
-            return (word &- ones &* UInt64(limit)) & ~word & (ones &* 0x80) != 0
+    func mayHaveByte(below limit: UInt8, or other: UInt8? = nil) -> Bool {
+        !everyWord { word in
+            let isBelow = (word &- Self.ones &* UInt64(limit)) & ~word
+            guard let other else { return isBelow & Self.highBits == 0 }
+            let difference = word ^ Self.ones &* UInt64(other)
+            return (isBelow | (difference &- Self.ones) & ~difference) & Self.highBits == 0
         }
+    }
+
+    /// True only if each byte is an ASCII letter or a hyphen, and there are at least eight. Looks at eight bytes at a
+    /// time; the last eight may be looked at twice.
+    @inline(__always)
+    var hasOnlyLettersAndHyphens: Bool {
+        everyWord { word in
+            // Each byte has room for a carry into its high bit, which says whether the byte is at least "a", above "z",
+            // or other than a hyphen.
+            let rest = word & ~Self.highBits
+            let lowercased = rest | Self.ones &* 0x20
+            let isLetter = (lowercased &+ Self.ones &* 0x1F) & ~(lowercased &+ Self.ones &* 0x05)
+            let isHyphen = ~((rest ^ Self.ones &* 0x2D) &+ Self.ones &* 0x7F)
+            return (isLetter | isHyphen) & ~word & Self.highBits == Self.highBits
+        }
+    }
+
+    private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+    private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
+
+    /// Whether something is true of all words. False for fewer than eight bytes.
+    @inline(__always)
+    private func everyWord(_ isTrue: (UInt64) -> Bool) -> Bool {
+        guard count >= 8 else { return false }
         var position = 0
         while position + 8 < count {
-            if mayHaveByte(at: position) { return true }
+            if !isTrue(loadUnaligned(fromByteOffset: position, as: UInt64.self)) { return false }
             position += 8
         }
-        return mayHaveByte(at: count - 8)
+        return isTrue(loadUnaligned(fromByteOffset: count - 8, as: UInt64.self))
     }
 }

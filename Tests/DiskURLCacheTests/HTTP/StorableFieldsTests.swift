@@ -56,6 +56,24 @@ import Testing
         }
     }
 
+    /// Long names are decided by words: each byte at each place, among others.
+    @Test func longNamesAreTokensToo() {
+        for length in [1, 7, 8, 9, 15, 16, 17] {
+            for place in 0..<length {
+                for byte in UInt8.min...UInt8.max {
+                    var bytes = [UInt8](repeating: UInt8(ascii: place % 2 == 0 ? "a" : "-"), count: length)
+                    bytes[place] = byte
+                    let isOfThem = bytes.withUnsafeBytes { $0.hasOnlyLettersAndHyphens }
+                    let isLetter = byte == 0x2D || byte < 0x80 && Character(UnicodeScalar(byte)).isLetter
+                    #expect(isOfThem == (length >= 8 && isLetter), "\(length) \(place) \(byte)")
+                    let name = String(decoding: bytes, as: UTF8.self)
+                    let fields = HeaderFields([HeaderFields.Field(name: name, value: "1")])
+                    #expect(StorableFields.areWellFormed(fields) == FieldSyntax.isToken(name))
+                }
+            }
+        }
+    }
+
     /// cache-tests `headers-omit-headers-listed-in-Connection`
     @Test func fieldsNamedInConnectionAreNotStored() {
         let fields: HeaderFields = ["Connection": "a, B", "connection": "d", "A": "1", "b": "2", "c": "3", "D": "4"]
