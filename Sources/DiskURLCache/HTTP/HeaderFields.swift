@@ -268,7 +268,11 @@ struct FieldNames: Sendable {
 
     func contains(_ name: String) -> Bool {
         guard lengths.mayContain(name) else { return false }
-        if few.contains(where: name.equalsIgnoringASCIICase) { return true }
+        let length = name.utf8.count
+        // By places, as in `HeaderFields.place`.
+        for place in few.indices where few[place].utf8.count == length && few[place].equalsIgnoringASCIICase(name) {
+            return true
+        }
         return !more.isEmpty && more.contains(FieldName(name))
     }
 }
