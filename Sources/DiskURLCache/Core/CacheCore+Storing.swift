@@ -103,12 +103,15 @@ extension CacheCore {
     }
 
     /// Replaces the head of the stored response that was found with these metadata (RFC 9111 §4.3.4). Its body stays.
-    func freshen(_ found: EntryMetadata, with response: StoredResponse, for hop: ResolvedRequest) {
+    /// - Parameter ticket: of the load that asked the origin.
+    func freshen(
+        _ found: EntryMetadata, with response: StoredResponse, for hop: ResolvedRequest, ticket: StoreTicket?
+    ) {
         guard let key = hop.key else { return }
         let now = now
         // A response that names different groups no longer belongs to those that it named before.
         let tags = hop.options.tags.union(groupTags(of: response.fields, url: hop.request.url))
-        _ = store.update(found, of: key.keeping(response)) { metadata in
+        _ = store.update(found, of: key.keeping(response), ticket: ticket) { metadata in
             metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)
             metadata.response = .http(response)
             metadata.storedAt = now

@@ -283,7 +283,7 @@ extension DiskStore {
             for start in stride(from: 0, to: victims.count, by: policy.batch) {
                 let batch = victims[start...].prefix(policy.batch)
                 // A record that is known by name alone may be pinned. Once its head was read, it is chosen by that.
-                for row in batch where row.isPartial { examine(row.key) }
+                for key in Set(batch.filter(\.isPartial).map(\.key)) { examine(key) }
                 if records.evict(batch, failures: &failures, in: self) { isAny = true }
             }
         }

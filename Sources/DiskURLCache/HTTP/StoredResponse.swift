@@ -26,7 +26,7 @@ package struct StoredResponse: Sendable, Equatable {
         set { contents = Contents(newValue) }
     }
 
-    /// The method of the request that was answered, in upper case.
+    /// The method of the request that was answered, as it was sent.
     package var method: String {
         get { contents.values.method }
         set { values.method = newValue }
@@ -96,7 +96,7 @@ extension StoredResponse {
 /// The facts of a request that decide about caching. A class: each decision has them, and one reference is cheap to
 /// copy.
 final class RequestFacts: Sendable {
-    /// In upper case.
+    /// As it is sent: `get` is not `GET`.
     let method: String
     let fields: HeaderFields
     /// The directives in the fields about reuse, parsed once.

@@ -138,7 +138,7 @@ extension LoadDriver {
         guard let key = hop.key, !state.withLock({ $0.usedCredentials }) else { return }
         switch change {
         case .update(let variant, let response):
-            cache.freshen(variant.metadata, with: response, for: hop)
+            cache.freshen(variant.metadata, with: response, for: hop, ticket: ticket)
         case .addVariant(let variant, let response):
             guard isStored(variant, of: key), let entry = variant.load() else { return }
             let draft = EntryDraft(response, .memory(entry.body), EditedResponse(), for: hop)

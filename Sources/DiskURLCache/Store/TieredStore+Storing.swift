@@ -237,11 +237,14 @@ extension TieredStore {
     /// Replaces the metadata of a stored entry, for the head that a 304 brought, a tag or a pin; its body stays.
     /// - Parameters:
     ///   - found: the metadata of the entry when it was found.
+    ///   - ticket: of a load that asked the network: what was removed or marked stale since then is not changed. (The
+    ///     mark of a response that had one already changes nothing else that could be compared.)
     ///   - change: is given the metadata as they are stored.
     /// - Returns: the new metadata; nil if that response is not stored any more, and then nothing is changed.
     @discardableResult
     func update(
-        _ found: EntryMetadata, of key: RequestKey, _ change: (inout EntryMetadata) -> Void
+        _ found: EntryMetadata, of key: RequestKey, ticket: StoreTicket? = nil,
+        _ change: (inout EntryMetadata) -> Void
     ) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
             disk?.checkIfShared()
@@ -249,6 +252,7 @@ extension TieredStore {
             guard let variant = lookup(key).variants().first(where: { $0.metadata.isSameResponse(as: found) }) else {
                 return nil
             }
+            if let ticket, removals.wasRemoved(key, variant.metadata, since: ticket) { return nil }
             let number = variant.metadata.sequence
             var metadata = variant.metadata
             if removals.isBeingRemoved(key, metadata) {
@@ -279,50 +283,6 @@ extension TieredStore {
         disk.checkNow()
         if removals.wasRemoved(key, metadata, since: start) { return false }
         return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
-    }
-}
-
-// Bodies that are written to disk while they arrive. They are in no memory layer: each becomes a record when it is
-// whole.
-
-extension TieredStore {
-    /// Bodies up to this length are gathered in memory, in bytes.
-    static let gatheringLimit = 1 << 20
-
-    /// Whether a large body may be gathered on disk: the built-in disk layer exists, and accepts every body that memory
-    /// accepts. An app's own storage gets whole bodies.
-    var acceptsIncoming: Bool {
-        guard let diskStore, diskStore.isOpeningProcess else { return false }
-        return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
-    }
-
-    /// Makes a file without a name, for the part of a body that its client has not taken yet. Nobody else can open it,
-    /// and the system frees it when the last reader has closed it, or with the process.
-    func makeUnnamedFile() throws(Errno) -> IncomingBody {
-        let file: IncomingBody
-        if let own = try? diskStore?.beginIncoming() {
-            file = own
-        } else {
-            let folder = DiskPaths(directory: NSTemporaryDirectory())
-            file = try IncomingBody(SystemFiles(), folder, space: IncomingSpace(), locks: false)
-        }
-        file.discard()
-        return file
-    }
-
-    /// Writes the next piece, after making room for it; the first piece makes the file. Returns the reason if that
-    /// fails. Called by one thread at a time.
-    func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {
-        guard let disk = diskStore else { return .diskFailed(errno: 0) }
-        do throws(Errno) {
-            if body == nil { body = try disk.beginIncoming() }
-            guard let file = body else { throw Errno(0) }
-            if file.reserve(data.count), !hasRoom(disk) { throw Errno(ENOSPC) }
-            try file.append(data)
-            return nil
-        } catch {
-            return .diskFailed(errno: error.code)
-        }
     }
 }
 

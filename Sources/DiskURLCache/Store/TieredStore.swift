@@ -1,3 +1,5 @@
+import Foundation
+
 /// Memory above the disk. All lookups, stores and removals go through this class.
 ///
 /// A change is made on the caller's thread in all layers, first on disk, then in memory, while a lock for its key is
@@ -229,5 +231,49 @@ final class TieredStore: Sendable {
     func close() {
         flush()
         if isOpeningProcess { disk?.close() }
+    }
+}
+
+// Bodies that are written to disk while they arrive. They are in no memory layer: each becomes a record when it is
+// whole.
+
+extension TieredStore {
+    /// Bodies up to this length are gathered in memory, in bytes.
+    static let gatheringLimit = 1 << 20
+
+    /// Whether a large body may be gathered on disk: the built-in disk layer exists, and accepts every body that memory
+    /// accepts. An app's own storage gets whole bodies.
+    var acceptsIncoming: Bool {
+        guard let diskStore, diskStore.isOpeningProcess else { return false }
+        return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
+    }
+
+    /// Makes a file without a name, for the part of a body that its client has not taken yet. Nobody else can open it,
+    /// and the system frees it when the last reader has closed it, or with the process.
+    func makeUnnamedFile() throws(Errno) -> IncomingBody {
+        let file: IncomingBody
+        if let own = try? diskStore?.beginIncoming() {
+            file = own
+        } else {
+            let folder = DiskPaths(directory: NSTemporaryDirectory())
+            file = try IncomingBody(SystemFiles(), folder, space: IncomingSpace(), locks: false)
+        }
+        file.discard()
+        return file
+    }
+
+    /// Writes the next piece, after making room for it; the first piece makes the file. Returns the reason if that
+    /// fails. Called by one thread at a time.
+    func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {
+        guard let disk = diskStore else { return .diskFailed(errno: 0) }
+        do throws(Errno) {
+            if body == nil { body = try disk.beginIncoming() }
+            guard let file = body else { throw Errno(0) }
+            if file.reserve(data.count), !hasRoom(disk) { throw Errno(ENOSPC) }
+            try file.append(data)
+            return nil
+        } catch {
+            return .diskFailed(errno: error.code)
+        }
     }
 }

@@ -129,6 +129,28 @@ import Testing
         }
     }
 
+    /// The request was sent before the last mark, so that its answer may be older than the reason for that.
+    @Test(arguments: [DiskURLCache.Options.Storage?.none, .memoryOnly])
+    func anAnswerThatWasAskedForBeforeASecondMarkDoesNotEndIt(storage: DiskURLCache.Options.Storage?) async throws {
+        let cache = makeCache()
+        let marks = Mutex(0)
+        let origin = try OriginServer { request in
+            let fields: HeaderFields = ["Cache-Control": "max-age=3600", "ETag": "\"1\""]
+            guard request.fields["If-None-Match"] != nil else { return .ok("hello", fields) }
+            // While the origin answers.
+            if marks.withLock({ $0 += 1; return $0 == 1 }) { cache.markStale(tag: "news") }
+            return .status(304, "", fields)
+        }
+        let request = request(origin.url("/a"), tag: "news") { $0.storage = storage }
+        _ = try await cache.data(for: request)
+        cache.markStale(tag: "news")
+        for _ in 0..<2 {
+            clock.advance(by: 1)
+            #expect(try await cache.data(for: request).report.outcome.printedText.hasPrefix("revalidated"))
+        }
+        #expect(try await cache.data(for: request).report.outcome.printedText.hasPrefix("hit"))
+    }
+
     /// No cache makes such a number, but a file may have it.
     @Test func theLargestSequenceNumberIsNoReasonToTrap() {
         var metadata = StoredEntry.test(Data(), sequence: .max).metadata

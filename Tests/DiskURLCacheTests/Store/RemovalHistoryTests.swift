@@ -82,7 +82,7 @@ import Testing
         let stored = try #require(cache.store.lookup(key).variants().first)
         let response = try #require(stored.metadata.http)
         let superseding = cache.store.ticket(at: isAsOld ? response.requestTime : Date())
-        cache.core.freshen(stored.metadata, with: response, for: cache.resolve(request))
+        cache.core.freshen(stored.metadata, with: response, for: cache.resolve(request), ticket: nil)
         #expect(cache.store.lookup(key).variants().first?.metadata.sequence != stored.metadata.sequence)
         cache.store.remove(key, stored.metadata, by: superseding)
         #expect(cache.cachedResponse(for: request) == nil)

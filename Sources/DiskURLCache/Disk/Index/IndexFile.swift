@@ -47,7 +47,7 @@ package struct IndexFile {
         }
     }
 
-    /// The rows in the order of use, the least recent first; nil unless the bytes were written by `encode`. Changes
+    /// The rows in the order of use, the least recent first; nil unless they are the bytes of such a file. Changes
     /// `bytes` while it works.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> [IndexRow]? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }

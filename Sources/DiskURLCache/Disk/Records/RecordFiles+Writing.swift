@@ -44,8 +44,9 @@ enum BodyPlace: Sendable {
 
 // A record is stored in three steps: a slot is reserved under `DiskStore.io`, its bytes are written outside of that
 // lock, and it is published under the lock again. So a slow write holds up neither lookups nor removals. A long body
-// is written before its key's changes are put in order, without any lock, into a file that is no record's: its end may
-// look like a tail, and whoever finds a record's name with such an end takes it for a record.
+// that is stored is written before its key's changes are put in order, without any lock, into a file that is no
+// record's: its end may look like a tail, and whoever finds a record's name with such an end takes it for a record. The
+// body of a record that is written anew goes into such a file, too, in its place among the changes of its key.
 
 extension RecordFiles {
     /// Writes a record into a free slot of its name, and removes the record that it replaces. Not to be called while
@@ -209,6 +210,8 @@ extension RecordFiles {
                 guard let piece = body.part(start..<start + OpenBody.pieceLength).contents else { throw Errno(EIO) }
                 try file.append(piece)
             }
+            // It was read a second time: what was not verified must not replace what was.
+            guard file.sum.checksum == old.footer.bodyChecksum else { throw Errno(EIO) }
             guard
                 var record = PreparedRecord(
                     rewriting.metadata, bodyOf: file.sum, for: DiskKey(old.footer), keepsURL: keepsURLs)
