@@ -138,7 +138,11 @@ import Testing
             let fields: HeaderFields = ["Cache-Control": "max-age=3600", "ETag": "\"1\""]
             guard request.fields["If-None-Match"] != nil else { return .ok("hello", fields) }
             // While the origin answers.
-            if marks.withLock({ $0 += 1; return $0 == 1 }) { cache.markStale(tag: "news") }
+            let count = marks.withLock { count in
+                count += 1
+                return count
+            }
+            if count == 1 { cache.markStale(tag: "news") }
             return .status(304, "", fields)
         }
         let request = request(origin.url("/a"), tag: "news") { $0.storage = storage }
