@@ -107,24 +107,18 @@ public final class CacheMetrics: Service {
     ///   yourself.
     public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
-        let opening = await waiting { [cache] in cache.openingError }
+        // By `perform`: what waits for the folder or a server must not run on a thread that other tasks need.
+        let opening = await cache.perform { $0.openingError }
         if let opening { report("\(opening)") }
-        await waiting { self.update() }
+        await cache.perform { _ in self.update() }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await event in events { self.record(event, reported: opening) } }
             group.addTask {
                 while !Task.isCancelled {
                     try? await Task.sleep(nanoseconds: UInt64(min(max(0.001, interval), 1e9) * 1e9))
-                    await self.waiting { self.update() }
+                    await self.cache.perform { _ in self.update() }
                 }
             }
-        }
-    }
-
-    /// What waits for the folder or a server must not run on a thread that other tasks need.
-    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: body()) }
         }
     }
 

@@ -94,13 +94,7 @@ public final class CachingHTTPClient: Sendable {
     /// that are being read.
     public func shutdown() async throws {
         requests.close()
-        // This waits for files, so it must not run on a thread that other tasks need.
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [cache] in
-                cache.flush()
-                continuation.resume()
-            }
-        }
+        await cache.perform { $0.flush() }
         try await client.shutdown()
     }
 

@@ -189,7 +189,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = request(of: dataTask, answeredBy: dataTask.currentRequest?.url) else { return }
         if !core.isBySystem, let variant = SessionLink(dataTask)?.keyVariant {
-            return core.remove(request, variant: variant)
+            return core.remove(Request(request), variant: variant)
         }
         removeCachedResponse(for: request)
     }

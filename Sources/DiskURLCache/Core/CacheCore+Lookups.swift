@@ -46,8 +46,7 @@ extension CacheCore {
         return store.contains(key) || (!isBySystem && store.equivalent(of: key) != nil)
     }
 
-    func remove(_ request: URLRequest, variant: String? = nil) {
-        if variant != nil { return remove(DiskURLCache.Request(request), variant: variant) }
+    func remove(_ request: URLRequest) {
         if let key = key(for: request) { remove(key) }
     }
 

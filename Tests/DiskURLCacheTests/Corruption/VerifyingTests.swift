@@ -30,8 +30,8 @@ import Testing
         try file.close()
     }
 
-    /// A store whose next reading of the file at the path waits at the gate.
-    private func open(waitingFor path: String, _ gate: Gate) -> DiskStore {
+    /// A store that is verifying the bodies of the key, and waits at the gate where it reads the file at the path.
+    private func verifying(waitingFor path: String, _ gate: Gate) async -> DiskStore {
         let isVerifying = Flag()
         let files = FaultyFileSystem { call in
             if isVerifying.value, call.operation == .read, call.path == path { gate.wait() }
@@ -40,6 +40,8 @@ import Testing
         let store = fixture.open(files: files)
         store.flush()
         isVerifying.set()
+        store.requestExamination(of: key.name, verifyingBodies: true)
+        await gate.arrival()
         return store
     }
 
@@ -47,9 +49,7 @@ import Testing
     @Test func nothingWaitsForIt() async throws {
         let paths = try prepare(length: 1 << 20)
         let gate = Gate()
-        let store = open(waitingFor: paths.intact, gate)
-        store.requestExamination(of: key.name, verifyingBodies: true)
-        await gate.arrival()
+        let store = await verifying(waitingFor: paths.intact, gate)
         let isDone = Flag()
         DispatchQueue.global().async {
             store.store(.test(testBody(3)), for: .test("b"))
@@ -68,9 +68,7 @@ import Testing
     @Test func whatIsAskedForMeanwhileIsDoneAfterwards() async throws {
         let paths = try prepare(length: 1 << 20)
         let gate = Gate()
-        let store = open(waitingFor: paths.damaged, gate)
-        store.requestExamination(of: key.name, verifyingBodies: true)
-        await gate.arrival()
+        let store = await verifying(waitingFor: paths.damaged, gate)
         // It has been read already.
         try damage(paths.intact, at: 0)
         store.requestExamination(of: key.name, verifyingBodies: true)
