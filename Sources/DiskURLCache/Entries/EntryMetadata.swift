@@ -3,14 +3,7 @@ import Foundation
 /// Everything about a stored response except its body.
 package struct EntryMetadata: Sendable, Equatable {
     /// By reference: a lookup copies it from the record to the entry and the variant, and seldom changes it.
-    private var contents: Contents
-
-    private final class Contents: @unchecked Sendable {
-        // @unchecked: changed only while there is a single reference.
-        @exclusivity(unchecked) var values: Values
-
-        init(_ values: Values) { self.values = values }
-    }
+    private var contents: CopyOnWrite<Values>
 
     private struct Values: Sendable, Equatable {
         var sequence: UInt64
@@ -23,64 +16,55 @@ package struct EntryMetadata: Sendable, Equatable {
         var isPinned: Bool
     }
 
-    private mutating func change(_ body: (inout Values) -> Void) {
-        if !isKnownUniquelyReferenced(&contents) { contents = Contents(contents.values) }
-        body(&contents.values)
-    }
-
     /// Orders the entries of a key by the time of storing: a larger number is more recent, even if the clock was set
     /// back. From `EntrySequence`, which the store asks; 0 before.
     package var sequence: UInt64 {
         get { contents.values.sequence }
-        set { change { $0.sequence = newValue } }
+        set { contents.change { $0.sequence = newValue } }
     }
     /// The response's URL. Nil if URLs are not written to disk (`keepsURLs`): then the request's URL is used.
     package var url: String? {
         get { contents.values.url }
-        set { change { $0.url = newValue } }
+        set { contents.change { $0.url = newValue } }
     }
     var response: Response {
         get { contents.values.response }
-        set { change { $0.response = newValue } }
+        set { contents.change { $0.response = newValue } }
     }
     /// When the entry was stored, or last freshened by a 304.
     package var storedAt: Date {
         get { contents.values.storedAt }
-        set { change { $0.storedAt = newValue } }
+        set { contents.change { $0.storedAt = newValue } }
     }
     /// In which layers the entry may be stored.
     var placement: EntryPlacement {
         get { contents.values.placement }
-        set { change { $0.placement = newValue } }
+        set { contents.change { $0.placement = newValue } }
     }
     /// The values of `userInfo` that are property-list values. Only the memory layer keeps the others.
     var userInfo: [String: PropertyValue] {
         get { contents.values.userInfo }
-        set { change { $0.userInfo = newValue } }
+        set { contents.change { $0.userInfo = newValue } }
     }
     /// Names of the groups the entry belongs to, for removal by tag.
     package var tags: [String] {
         get { contents.values.tags }
-        set { change { $0.tags = newValue } }
+        set { contents.change { $0.tags = newValue } }
     }
     /// Pinned entries are evicted last, within the pinned share of the capacity.
     package var isPinned: Bool {
         get { contents.values.isPinned }
-        set { change { $0.isPinned = newValue } }
+        set { contents.change { $0.isPinned = newValue } }
     }
 
     init(
         sequence: UInt64 = 0, url: String? = nil, response: Response, storedAt: Date, placement: EntryPlacement,
         userInfo: [String: PropertyValue] = [:], tags: [String] = [], isPinned: Bool = false
     ) {
-        contents = Contents(
+        contents = CopyOnWrite(
             Values(
                 sequence: sequence, url: url, response: response, storedAt: storedAt, placement: placement,
                 userInfo: userInfo, tags: tags, isPinned: isPinned))
-    }
-
-    package static func == (left: EntryMetadata, right: EntryMetadata) -> Bool {
-        left.contents === right.contents || left.contents.values == right.contents.values
     }
 
     enum Response: Sendable, Equatable {

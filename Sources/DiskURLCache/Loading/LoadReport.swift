@@ -47,24 +47,12 @@ struct LoadReport: Sendable {
         var error: (any Swift.Error)?
     }
 
-    private final class Contents: @unchecked Sendable {
-        // @unchecked: the values are changed only while one report alone has this object.
-        @exclusivity(unchecked) var values: Values
-
-        init(_ values: Values) { self.values = values }
-    }
-
-    private var contents: Contents
+    private var contents: CopyOnWrite<Values>
 
     private var values: Values { contents.values }
 
-    private mutating func change(_ change: (inout Values) -> Void) {
-        if !isKnownUniquelyReferenced(&contents) { contents = Contents(contents.values) }
-        change(&contents.values)
-    }
-
     init(of request: DiskURLCache.Request, at time: Date) {
-        contents = Contents(Values(request: request, startedAt: time))
+        contents = CopyOnWrite(Values(request: request, startedAt: time))
     }
 
     var outcome: Outcome { values.outcome }
@@ -79,22 +67,22 @@ struct LoadReport: Sendable {
     /// Nil if there is no new answer to store, or if it is not decided yet.
     var storage: Storage? {
         get { values.storage }
-        set { change { $0.storage = newValue } }
+        set { contents.change { $0.storage = newValue } }
     }
     /// The first one, without its redirects.
     var request: DiskURLCache.Request { values.request }
     var bytes: Int {
         get { values.bytes }
-        set { change { $0.bytes = newValue } }
+        set { contents.change { $0.bytes = newValue } }
     }
     var startedAt: Date { values.startedAt }
     var requestedAt: Date? {
         get { values.requestedAt }
-        set { change { $0.requestedAt = newValue } }
+        set { contents.change { $0.requestedAt = newValue } }
     }
     var respondedAt: Date? {
         get { values.respondedAt }
-        set { change { $0.respondedAt = newValue } }
+        set { contents.change { $0.respondedAt = newValue } }
     }
     private var error: (any Swift.Error)? { values.error }
 
@@ -107,7 +95,7 @@ struct LoadReport: Sendable {
         _ outcome: Outcome, status: Int = 0, freshness: Freshness? = nil, age: Int64? = nil, forwardStatus: Int? = nil,
         waited: DiskURLCache.Reason? = nil, storage: Storage? = nil
     ) {
-        change { values in
+        contents.change { values in
             values.outcome = outcome
             values.status = status
             values.freshness = freshness
@@ -121,7 +109,7 @@ struct LoadReport: Sendable {
     /// Notes the end of the load.
     /// - Parameter error: the one that the client gets.
     mutating func end(at time: Date, error: (any Swift.Error)?) {
-        change { values in
+        contents.change { values in
             values.endedAt = time
             values.error = error
         }
