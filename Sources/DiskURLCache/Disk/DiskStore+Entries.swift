@@ -66,7 +66,8 @@ extension DiskStore {
         var records = plan.isExact ? readRows(plan, key) : nil
         if records == nil {
             // A replaced record's successor is in a different slot. Under the lock no store of this process can move a
-            // record while the slots are read.
+            // record while the slots are read. Otherwise a lookup could find none of the two, and take an older variant
+            // beside them for the answer.
             records = withIO { _ in probe(plan.isExact ? .all : plan.slots, plan, key) }
         }
         guard let records else { return [] }
