@@ -18,6 +18,8 @@ struct Exchange: Sendable {
     var policy = ReusePolicy.useProtocol
     /// Those for the stored responses; nil if they are those for the answer. They differ if rules by content type do.
     var storedOptions: CachingOptions?
+    /// Why the app keeps the answer out of the cache, whatever HTTP says; nil if it does not.
+    var refusal: DiskURLCache.Reason?
 }
 
 /// How the cache handles the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
@@ -93,7 +95,8 @@ extension ResponseDecision {
             let (whole, parts) = PartialContent.combined(
                 exchange, with: variant, from: start, isShared: options.isShared)
         else { return .repeatRequest }
-        let prohibition = Storability.prohibition(ofUpdated: whole, by: exchange, options: options)
+        let prohibition =
+            exchange.refusal ?? Storability.prohibition(ofUpdated: whole, by: exchange, options: options)
         let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [variant], servesOthers: false)
         return .combine(variant, whole, parts, verdict)
     }

@@ -12,6 +12,9 @@ struct BodyDigests: Sendable {
         var name: String { "\(field) (\(algorithm.rawValue))" }
     }
 
+    /// The fields that state a digest of the body, or of a part of it.
+    static let fieldNames = ["Content-Digest", "Repr-Digest", "Unencoded-Digest", "Content-MD5"]
+
     private let stated: [Stated]
     private var hashes: [ContentHash.Algorithm: ContentHash] = [:]
 

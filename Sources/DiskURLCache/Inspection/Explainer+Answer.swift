@@ -9,7 +9,8 @@ extension Explainer {
         let status = received.response.statusCode
         let exchange = Exchange(
             request: facts, url: request.url, variants: variants, status: status, fields: fields,
-            requestTime: received.sentAt, responseTime: now, policy: policy, storedOptions: options)
+            requestTime: received.sentAt, responseTime: now, policy: policy, storedOptions: options,
+            refusal: refusal)
         let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
         let what = "The response (status \(status)\(control))"
         if isStored(fields, status: status) {

@@ -38,6 +38,8 @@ package struct Explainer {
     package var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
+    /// Why the options keep the received response out of the cache, whatever HTTP says; nil if they do not.
+    var refusal: DiskURLCache.Reason?
     /// The transport's variant, if the key has one.
     package var variant: String?
     /// Further variants that have entries.

@@ -56,6 +56,7 @@ extension DiskURLCache {
         explainer.groupFields = core.configuration.groupFields
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted
         explainer.cacheOptions = hop.options(for: fields)
+        explainer.refusal = fields.flatMap { hop.refusal(of: $0) }
         return explainer.explanation()
     }
 }

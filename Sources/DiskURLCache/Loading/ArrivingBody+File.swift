@@ -6,7 +6,7 @@ import Foundation
 extension ArrivingBody {
     /// Whether there is so much in memory that some of it is written to a file.
     func hasTooMuch(_ state: State) -> Bool {
-        guard state.mayUseFile else { return false }
+        guard state.usesFile else { return false }
         let isLarge = state.file != nil || state.isForStore && length > Self.memoryLimit
         return state.bytesInMemory > (isLarge ? Self.batch : Self.memoryLimit)
     }
@@ -27,7 +27,7 @@ extension ArrivingBody {
 
     /// The file of a body that is whole gets what it does not have yet. On `fileQueue`; nothing is done without a file.
     func writeRest() {
-        while let batch = nextBatch({ $0.isForStore && $0.mayUseFile && $0.file != nil && !$0.pieces.isEmpty }) {
+        while let batch = nextBatch({ $0.isForStore && $0.usesFile && $0.file != nil && !$0.pieces.isEmpty }) {
             write(batch)
         }
     }
@@ -90,12 +90,16 @@ extension ArrivingBody {
         if isNamedInVain { batch.file?.discard() }
     }
 
+    /// The response is not for the disk.
     private func stayInMemory() {
-        state.withLock { state in
-            state.mayUseFile = false
+        let limit = cache.store.largestMemoryEntry
+        let bytes = state.withLock { state in
+            if state.isForStore { state.storing = .wantedInMemory(limit: limit) }
             // One piece for a client that takes the body whole: later ones are appended to it.
             if isForWholeReader { state.pieces = [Self.joined(state.pieces)] }
+            return max(state.count, length)
         }
+        if bytes > limit { giveUp(.tooLarge(bytes: bytes, limit: limit)) }
     }
 
     /// The disk took less than the batch. The body continues in memory; it is not stored if memory may not keep it.
@@ -118,8 +122,8 @@ extension ArrivingBody {
                 state.pieces = [Self.joined(state.pieces)]
                 state.takenPieces = 0
             }
-            if batch.isForStore, case .wanted = state.storing {
-                state.storing = .wanted(limit: cache.store.largestMemoryEntry)
+            if batch.isForStore, state.isForStore {
+                state.storing = .wantedInMemory(limit: cache.store.largestMemoryEntry)
             }
         }
         (batch.file ?? before)?.discard()
@@ -166,7 +170,7 @@ extension ArrivingBody {
         writeRest()
         let (arrived, refusal) = state.withLock { state -> (Arrived?, DiskURLCache.Reason?) in
             switch state.storing {
-            case .wanted: (Arrived(state), nil)
+            case .wanted, .wantedInMemory: (Arrived(state), nil)
             case .refused(let reason): (nil, reason)
             case .over: (nil, nil)
             }

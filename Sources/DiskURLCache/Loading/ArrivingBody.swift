@@ -33,6 +33,8 @@ final class ArrivingBody: Sendable {
 
     enum Storing {
         case wanted(limit: Int)
+        /// The disk does not take it.
+        case wantedInMemory(limit: Int)
         case refused(DiskURLCache.Reason)
         /// It was never wanted, or the store has the body.
         case over
@@ -58,7 +60,7 @@ final class ArrivingBody: Sendable {
         var gathered: Data?
         /// Made with the first write.
         var queue: DispatchQueue?
-        /// Whether what is too much for memory goes to a file.
+        /// Whether a file may have what is too much for memory. Not if the disk has failed.
         var mayUseFile: Bool
         /// A thread writes on `queue`, or is about to. It goes on until nothing is left to write.
         var isWriting = false
@@ -76,7 +78,18 @@ final class ArrivingBody: Sendable {
         /// Told once that the body is not stored. Released at the end: it holds the load.
         var refused: (@Sendable (DiskURLCache.Reason) -> Void)?
 
-        var isForStore: Bool { if case .wanted = storing { true } else { false } }
+        var isForStore: Bool { limit != nil }
+
+        /// The bytes that the store takes of the body at most; nil if it is not for the store.
+        var limit: Int? {
+            switch storing {
+            case .wanted(let limit), .wantedInMemory(let limit): limit
+            case .refused, .over: nil
+            }
+        }
+
+        /// Whether what is too much for memory goes to a file now.
+        var usesFile: Bool { if case .wantedInMemory = storing { false } else { mayUseFile } }
 
         /// The bytes that the file has of the body.
         var written: Int { count - bytesInMemory }
@@ -175,7 +188,7 @@ final class ArrivingBody: Sendable {
 
     /// Why the store does not take a body of this length; nil if it does.
     private func excess(_ state: State) -> DiskURLCache.Reason? {
-        guard case .wanted(let limit) = state.storing, state.count > limit else { return nil }
+        guard let limit = state.limit, state.count > limit else { return nil }
         return .tooLarge(bytes: state.count, limit: limit)
     }
 
@@ -199,14 +212,14 @@ final class ArrivingBody: Sendable {
     /// go to no file, and if there is more than this piece. So the bytes are copied once, while more arrive.
     private func joins(_ piece: Data, _ state: State) -> Bool {
         guard !state.isWriting, state.file == nil else { return false }
-        if state.mayUseFile, length == 0 || state.bytesInMemory + piece.count > Self.memoryLimit { return false }
+        if state.usesFile, length == 0 || state.bytesInMemory + piece.count > Self.memoryLimit { return false }
         return !state.pieces.isEmpty || piece.count < length
     }
 
     /// Whether the client or the disk is so far behind that the transfer waits.
     private func isBehind(_ state: State) -> Bool {
         // What memory keeps, for the store or for the client, waits for no disk.
-        state.undelivered > Self.memoryLimit || state.mayUseFile && state.bytesInMemory > Self.writingLimit
+        state.undelivered > Self.memoryLimit || state.usesFile && state.bytesInMemory > Self.writingLimit
     }
 
     private func pauseIfBehind(_ state: inout State) -> Bool {

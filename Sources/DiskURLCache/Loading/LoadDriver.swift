@@ -260,6 +260,9 @@ final class LoadDriver: FetchReceiver, Sendable {
     func start(with step: LoadBeginning.Step, at place: Place) {
         switch step {
         case .answer(let answer, _): perform([.answer(answer)], at: place)
+        case .perform(let actions) where actions.contains(where: \.usesFiles):
+            // Memory knows the response, but its body is on disk. The caller of a direct load does not wait for it.
+            CacheCore.lookupQueue.async { self.perform(actions[...], at: .files) }
         case .perform(let actions): perform(actions[...], at: place)
         case .lookUp(let read): lookUp(read)
         }

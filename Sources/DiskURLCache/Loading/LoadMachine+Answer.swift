@@ -139,8 +139,9 @@ extension LoadMachine {
     // MARK: To the next hop, or to the client
 
     mutating func proceed(_ answer: Answer) -> [Action] {
-        // A refresh concerns one stored response, not another URL.
-        if let next = answer.redirect, !isRefresh { return redirected(answer, next: next) }
+        // It concerns one stored response, not another URL, and has no client.
+        if isRefresh { return endRefresh() }
+        if let next = answer.redirect { return redirected(answer, next: next) }
         return deliver(answer)
     }
 

@@ -42,7 +42,7 @@ extension LoadMachine {
         var exchange = Exchange(
             request: facts, url: hop.request.url, revalidation: fetch.revalidation, variants: stored.variants,
             status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
-            policy: policy, storedOptions: stored.options)
+            policy: policy, storedOptions: stored.options, refusal: hop.refusal(of: head.fields))
         var decision = ResponseDecision.decide(exchange, options: options)
         if case .useStaleOnError(let reuse) = decision, isCycle(reuse) {
             // It would lead in a circle: the error is delivered.
@@ -85,11 +85,10 @@ extension LoadMachine {
         guard case .deliver(let verdict, _)? = answer.decision else { return [.beginBody(.gather)] }
         let head = answer.head
         let bypass = hop.decision.refusal
-        let refusal = bypass ?? verdict.refusal
         report.note(
             bypass.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status, age: head.age,
             forwardStatus: head.status,
-            storage: refusal.map { .refused($0) })
+            storage: verdict.refusal.map { .refused($0) })
         var actions: [Action] = []
         // The greatest number of actions: see `answer`.
         actions.reserveCapacity(3)
@@ -148,7 +147,6 @@ extension LoadMachine {
             assertionFailure("Both leave this state as soon as the head is there.")
             return failed(fetch, error: loadError(.unknown), now: now)
         case .deliver(let verdict, let changes):
-            guard hop.key != nil else { return proceed(answer) }
             let actions = changes.map { Action.change($0) }
             if case .hold(let response, let reason) = verdict {
                 let isWhole = ContentLength.objection(to: arrivedBytes, of: response) == nil
@@ -173,7 +171,12 @@ extension LoadMachine {
     mutating func store(_ answer: Answer, edited: EditedResponse?) -> [Action] {
         guard let edited, var storing = storing(of: answer) else { return proceed(answer) }
         storing.edited = edited
-        if let fields = edited.fields { storing.response.fields = fields }
+        if let fields = edited.fields {
+            storing.response.fields = fields
+        } else if edited.data != nil {
+            // They describe the body that arrived.
+            for name in BodyDigests.fieldNames { storing.response.fields.remove(name) }
+        }
         if let status = edited.status { storing.response.status = status }
         let length = (edited.data ?? storing.joined)?.count ?? arrivedBytes
         guard PartialContent.isConsistent(storing.response, length: length) else {

@@ -3,6 +3,10 @@ import Testing
 
 @testable import DiskURLCache
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// The bytes of a body on their way: none is lost, none comes twice, and few are in memory.
 @Suite(.fewAtATime) struct ArrivingBodyTests {
     private let scratch: ScratchDirectory
@@ -28,7 +32,7 @@ import Testing
     /// - Parameter lifetime: of the response; 0 makes one that the rules keep off the disk.
     private func body(
         isStored: Bool, _ reader: Reader, length: Int? = nil, in cache: DiskURLCache? = nil,
-        pausable: FetchToken? = nil
+        pausable: FetchToken? = nil, for request: URLRequest = Responses.request("/large")
     ) -> ArrivingBody {
         let now = Date()
         let response = StoredResponse(
@@ -40,7 +44,7 @@ import Testing
         ]
         return ArrivingBody(
             for: isStored ? response : nil, reader: readers[reader] ?? .none, length: length, pausable: pausable,
-            of: cache.core.resolve(DiskURLCache.Request(Responses.request("/large"))), in: cache.core,
+            of: cache.core.resolve(DiskURLCache.Request(request)), in: cache.core,
             refused: { [refusals] reason in refusals.withLock { $0.append(reason) } })
     }
 
@@ -136,6 +140,29 @@ import Testing
         #expect(data == Self.whole)
         #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
         body.discard()
+    }
+
+    /// The store may keep the body in memory only: it needs no more of it than memory takes.
+    @Test(arguments: [false, true]) func aBodyThatIsTooLongForMemoryAloneIsFreed(declares: Bool) async {
+        let cache = DiskURLCache(
+            memoryCapacity: 8 << 20, diskCapacity: 128 << 20, directory: scratch.appending("other"))
+        var request = Responses.request("/large")
+        request.cacheOptions = .init(storage: .memoryOnly)
+        let limit = cache.core.store.largestMemoryEntry
+        #expect(limit < Self.whole.count)
+        let body = body(
+            isStored: true, .pieces, length: declares ? Self.whole.count : nil, in: cache, for: request)
+        var taken = Data()
+        for start in stride(from: 0, to: Self.whole.count, by: 64 << 10) {
+            _ = body.append(Data(Self.whole[start..<min(start + 64 << 10, Self.whole.count)]))
+            take(from: body, into: &taken)
+        }
+        await eventually("little in memory") { body.bytesInMemory <= ArrivingBody.memoryLimit }
+        body.complete()
+        take(from: body, into: &taken)
+        #expect(taken == Self.whole)
+        #expect(refusals.withLock { $0 } == [.tooLarge])
+        #expect("\(refusals.withLock { $0 })".contains("\(limit)"))
     }
 
     @Test func whatTheClientHasTakenIsFreed() {

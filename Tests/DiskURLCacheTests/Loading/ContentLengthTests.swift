@@ -137,6 +137,35 @@ struct ContentLengthTests {
         #expect(cut.report.notStoredReason?.code == "wrong-length")
     }
 
+    /// The digests are those of the body that arrived; an app that gives new fields says what they are.
+    @Test(arguments: [true, false]) func theDigestsOfABodyThatTheAppChangesGo(givesFields: Bool) async throws {
+        let cache = DiskURLCache.forTesting { settings in
+            settings.wrongDigest = .failed
+            settings.willCacheResponse = { cached, request in
+                guard givesFields, let url = request.url else {
+                    return CachedURLResponse(response: cached.response, data: Data("12".utf8))
+                }
+                let fields: HeaderFields = ["Cache-Control": "max-age=60", "Repr-Digest": Self.digest(of: "12")]
+                let head = URLResponse.http(url: url, status: 200, fields: fields)
+                return CachedURLResponse(response: head, data: Data("12".utf8))
+            }
+        }
+        let request = DiskURLCache.Request(Responses.request("/edited"))
+        let whole = Lie(name: "", fields: [("Content-Length", "5"), ("Repr-Digest", Self.digest(of: "12345"))])
+        #expect(try await body(cache.load(request, through: Liar(lie: whole))) == "12345")
+        let again = try await cache.load(request, through: Liar(lie: whole))
+        #expect(again.report.outcome == .hit(.memory))
+        #expect(try await body(again) == "12")
+        let digest = again.response.value(forHTTPHeaderField: "Repr-Digest")
+        #expect(digest == (givesFields ? Self.digest(of: "12") : nil))
+    }
+
+    private static func digest(of text: String) -> String {
+        var hash = ContentHash(.sha256)
+        hash.update(Data(text.utf8))
+        return "sha-256=:\(Data(hash.digest).base64EncodedString()):"
+    }
+
     /// A real wire: chunks, and a length beside them.
     @Test(.loadsOnLinux, .enabled(if: LoadingHarness.storesForSessions)) func throughASession() async throws {
         let origin = try OriginServer { _ in

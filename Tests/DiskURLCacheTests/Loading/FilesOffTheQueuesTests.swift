@@ -74,6 +74,33 @@
             withExtendedLifetime(other) {}
         }
 
+        /// Memory knows the response, but is too small for its body.
+        @Test func aDirectCallReadsNoFileOnItsThread() async throws {
+            let reads = Mutex<[String]>([])
+            let files = FaultyFileSystem { call in
+                if call.operation == .read { reads.withLock { $0.append(Self.currentLabel()) } }
+                return nil
+            }
+            let scratch = try ScratchDirectory()
+            var configuration = DiskURLCache.Configuration(
+                memoryCapacity: 1 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
+            configuration.fileSystem = files
+            let cache = DiskURLCache(configuration: configuration)
+            let request = Responses.request("/large")
+            let body = testBody(1, length: 2 << 20)
+            cache.store(body, for: request, lifetime: 60)
+            cache.flush()
+            reads.withLock { $0 = [] }
+            for _ in 0..<3 {
+                #expect(try await cache.data(for: request).data == body)
+                // Verifies the body. Its pieces are read by whoever asks for them.
+                _ = try await cache.bytes(for: request)
+            }
+            let queues = reads.withLock { $0 }
+            #expect(!queues.isEmpty)
+            #expect(queues.filter { $0 != "DiskURLCache.lookup" } == [])
+        }
+
         /// An answer that removes, and that has a body with a file, is stored by the queue that writes the body.
         @Test func anAnswerThatRemovesIsStoredToo() async throws {
             let origin = try OriginServer { request in

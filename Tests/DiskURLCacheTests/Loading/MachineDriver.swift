@@ -100,6 +100,8 @@ struct MachineDriver {
     }
 
     private(set) var machine: LoadMachine
+    /// Whether the body that arrives, or arrived last, is kept for the store.
+    private(set) var isBodyForStore = false
     /// The body as a driver gathers it.
     private var gathered = Data()
     /// Its pieces go to the client as they arrive.
@@ -211,6 +213,7 @@ struct MachineDriver {
                 case .stream, .store(_, streams: true, _): isStreamed = true
                 case .gather, .store: isStreamed = false
                 }
+                if case .store = plan { isBodyForStore = true } else { isBodyForStore = false }
                 continue
             case .redirect(_, let next) where !options.confirmsRedirects:
                 texts += carryOut(.redirectDecided(Self.keyed(next, options), now: now))

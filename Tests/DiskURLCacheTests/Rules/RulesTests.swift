@@ -214,6 +214,21 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    /// An answer that a rule keeps out replaces a stored response all the same, as any answer that is not stored.
+    @Test func anAnswerOfATypeThatIsNotCachedEndsTheStoredResponse() async throws {
+        let cache = try makeCache([Rule(for: .contentType("text/html"), storage: .never)])
+        let said: HeaderFields = ["Cache-Control": "max-age=60"]
+        _ = try await answer(from: cache, type: "image/png", said)
+        #expect(cache.contains(Responses.request("/a")))
+        _ = try await answer(from: cache, ["Cache-Control": "no-cache"], type: "text/html", said)
+        #expect(!cache.contains(Responses.request("/a")))
+        let head = URLResponse.http(
+            url: Responses.url("/a"), status: 200,
+            fields: ["Content-Type": "text/html", "Cache-Control": "max-age=60"])
+        let explanation = cache.explanation(for: Responses.request("/a"), response: head as? HTTPURLResponse)
+        #expect(explanation.notStoredReason?.code == "never")
+    }
+
     /// Rules that cancel each other are refused where they are set.
     @Test func rulesThatCancelEachOtherAreRefused() throws {
         let images = Rule(for: .contentType("image/*"), lifetime: .whenMissing(60))

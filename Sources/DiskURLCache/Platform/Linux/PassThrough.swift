@@ -167,12 +167,13 @@
             get.httpMethod = "GET"
             get.httpBody = nil
             let hop = cache.resolve(DiskURLCache.Request(get))
+            let fields = HeaderFields(response)
             let exchange = Exchange(
                 request: facts, url: hop.request.url, revalidation: nil, variants: [], status: response.statusCode,
-                fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
-            let options = cache.cachingOptions(for: hop, response: exchange.fields)
+                fields: fields, requestTime: startTime, responseTime: cache.now, refusal: hop.refusal(of: fields))
+            let options = cache.cachingOptions(for: hop, response: fields)
             let verdict = Storability.verdict(for: exchange, options: options)
-            guard hop.key != nil, case .store(var stored, _, _) = verdict, stored.method == "GET" else { return nil }
+            guard case .store(var stored, _, _) = verdict, stored.method == "GET" else { return nil }
             guard ContentLength.objection(to: body.count, of: stored) == nil else { return nil }
             let made = URLResponse.http(url: url, status: stored.status, fields: stored.fields)
             guard let head = made as? HTTPURLResponse else { return nil }
