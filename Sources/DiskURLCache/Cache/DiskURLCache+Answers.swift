@@ -52,8 +52,8 @@ extension DiskURLCache {
     }
 
     /// Answers a request as ``data(for:fallback:session:)``, with the body in pieces: a body of any length takes little
-    /// memory, whether it comes from the network or from disk. Returns when the head is known. Each piece of a stored body
-    /// is read from disk when it is asked for, on the thread of the task that asks.
+    /// memory, whether it comes from the network or from disk. Returns when the head is known. Each piece of a stored
+    /// body is read from disk when it is asked for, on the thread of the task that asks.
     ///
     /// ```swift
     /// let stream = try await cache.bytes(for: request)

@@ -38,8 +38,8 @@ enum PartialContent {
         response.status == 206 ? response.fields["Content-Range"].flatMap(ContentRange.init) : nil
     }
 
-    /// A 206 is stored if it answers the request's range, says which one by `Content-Range` (one with several parts does
-    /// not, RFC 9110 §14.6), is fresh for a time, is not encoded, and replaces no whole response.
+    /// A 206 is stored if it answers the request's range, says which one by `Content-Range` (one with several parts
+    /// does not, RFC 9110 §14.6), is fresh for a time, is not encoded, and replaces no whole response.
     static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [StoredVariant]) -> Bool {
         exchange.request.wish("Range") != nil
             && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
