@@ -2,16 +2,20 @@ import Foundation
 
 /// The last answers of URLs that the app does not want to ask again yet, if those answers may not be stored: responses
 /// with `no-store`, say, and failures. In memory only, up to a limit.
+///
+/// The last answer is that to the load that asked last: the answer to one that asked before may arrive after it.
 final class RecentAnswers: Sendable {
     enum Content: Sendable {
         case response(StoredVariant)
         case failure(any Swift.Error)
+        /// There was an answer, which is not held: it was stored, say. Noted, so that no older one is held after it.
+        case nothing
 
         fileprivate var bytes: Int {
-            if case .response(let variant) = self {
-                variant.bodyLength + StoredEntry.headCost(variant.metadata)
-            } else {
-                1_024
+            switch self {
+            case .response(let variant): variant.bodyLength + StoredEntry.headCost(variant.metadata)
+            case .failure: 1_024
+            case .nothing: 256
             }
         }
     }
@@ -39,11 +43,12 @@ final class RecentAnswers: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Replaces the last answer of the same key.
+    /// Replaces the last answer of the same key, unless that was asked for later.
     func note(_ content: Content, for key: RequestKey, _ ticket: StoreTicket, at now: Date) {
+        let content = content.bytes <= limit ? content : .nothing
         state.withLock { state in
+            if let last = state.heard[key], last.ticket > ticket.number { return }
             state.remove(key)
-            guard content.bytes <= limit else { return }
             state.heard[key] = Heard(content: content, at: now, ticket: ticket.number)
             state.bytes += content.bytes
             guard state.bytes > limit else { return }
@@ -58,13 +63,14 @@ final class RecentAnswers: Sendable {
     func heard(from key: RequestKey, lastRemoval: UInt64) -> Heard? {
         state.withLock { state in
             guard let heard = state.heard[key] else { return nil }
-            if lastRemoval <= heard.ticket { return heard }
-            state.remove(key)
-            return nil
+            if lastRemoval > heard.ticket {
+                state.remove(key)
+                return nil
+            }
+            if case .nothing = heard.content { return nil }
+            return heard
         }
     }
-
-    func forget(_ key: RequestKey) { state.withLock { $0.remove(key) } }
 
     func removeAll() { state.withLock { $0 = State() } }
 }
@@ -116,11 +122,11 @@ extension CacheCore {
 
     /// Notes that an answer arrives: what was heard before is out of date.
     func noteAnswer(status: Int, to hop: ResolvedRequest, _ ticket: StoreTicket?) {
-        guard hop.mayRest, let key = hop.ownKey, status >= 200 else { return }
+        guard hop.mayRest, let key = hop.ownKey, let ticket, status >= 200 else { return }
         if StatusCode.isServerTrouble(status) {
             noteFailure(URLError(.badServerResponse), of: hop, ticket)
         } else {
-            recent.forget(key)
+            recent.note(.nothing, for: key, ticket, at: now)
         }
     }
 

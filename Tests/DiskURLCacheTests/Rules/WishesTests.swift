@@ -229,6 +229,38 @@ import Testing
         #expect(try await post("query a") == (invalidatesURL == false ? "1" : "3"))
     }
 
+    /// Two loads ask, and the one that asked first is answered last. The last answer is that of the other one.
+    @Test(arguments: ["no-store", "max-age=60"], ["fails", "is in trouble", "has an old answer"])
+    func anOlderAnswerReplacesNoNewerOne(_ directive: String, older: String) async throws {
+        let cache = makeCache(.init(minimumInterval: .minutes(15)))
+        let exchanges = Exchanges()
+        let network = exchanges.network()
+        func load(_ fields: [String: String] = [:]) -> LoadReader {
+            LoadReader(Responses.request("/a", fields: fields), from: cache, over: network)
+        }
+        let first = load()
+        let slow = await exchanges.next(1)
+        let second = load(["Cache-Control": "no-cache"])
+        let quick = await exchanges.next(2)
+        quick.head(200, ["Cache-Control": directive])
+        quick.piece("new")
+        quick.end()
+        #expect(try await second.answer().data == Data("new".utf8))
+        switch older {
+        case "fails": slow.end(URLError(.networkConnectionLost))
+        case "is in trouble":
+            slow.head(503)
+            slow.end()
+        default:
+            slow.head(200, ["Cache-Control": "no-store"])
+            slow.piece("old")
+            slow.end()
+        }
+        _ = try? await first.answer()
+        #expect(try await load().answer().data == Data("new".utf8))
+        #expect(network.requests.count == 2)
+    }
+
     @Test func heldAnswersAreBounded() {
         let recent = RecentAnswers(limit: 10_000)
         func key(_ number: Int) -> RequestKey {
