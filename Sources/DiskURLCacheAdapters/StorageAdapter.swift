@@ -31,7 +31,7 @@ final class StorageAdapter: StorageLayer {
 
     /// A storage may keep any number of variants. As on the built-in disk, the eight newest are used; older ones are
     /// removed when they are seen.
-    func variants(of key: RequestKey) -> [StoredVariant] {
+    func allVariants(of key: RequestKey) -> [StoredVariant]? {
         let key = key.diskKey
         let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
         for entry in entries.dropFirst(StoredVariant.limit) { remove(entry, of: key) }
@@ -81,7 +81,7 @@ final class StorageAdapter: StorageLayer {
     func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }
 
     /// A storage does not give the entries of a host or a tag, so they cannot be changed.
-    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
+    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {
         remove(matching: criteria)
     }
 

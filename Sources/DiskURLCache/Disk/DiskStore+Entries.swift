@@ -6,13 +6,13 @@ extension DiskStore {
     // MARK: Lookups
 
     /// All variants of a key that have not expired, the most recent first. Small records are read and verified as a
-    /// whole at once. This counts as a use of the key.
-    package func variants(of key: RequestKey) -> [StoredVariant] {
+    /// whole at once. This counts as a use of the key. Nil if not all can be read at this moment.
+    package func allVariants(of key: RequestKey) -> [StoredVariant]? {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let now = clock.now()
         let plan = catalog.plan(key.name, now: now, isUse: true)
         if plan.isFirstChange { maintenance.schedule(after: configuration.savingInterval) }
-        var records = read(plan, key)
+        guard var records = read(plan, key) else { return nil }
         if configuration.maximumStorageAge != nil { records.removeAll { isTooOld($0.metadata.storedAt, now) } }
         return records.map(variant)
     }
@@ -21,7 +21,7 @@ extension DiskStore {
     package func contains(_ key: RequestKey) -> Bool {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let now = clock.now()
-        let records = read(catalog.plan(key.name, now: now, isUse: false), key)
+        let records = read(catalog.plan(key.name, now: now, isUse: false), key) ?? []
         return records.contains { !isTooOld($0.metadata.storedAt, now) }
     }
 
@@ -60,8 +60,8 @@ extension DiskStore {
 
     /// The records of the key in the slots of the plan, one for each variant, the most recent first. Small bodies are
     /// read together with the metadata, also if there are several variants, since a record may be replaced before its
-    /// body is read later.
-    private func read(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
+    /// body is read later. Nil if not all can be read at this moment.
+    private func read(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         if plan.slots.isEmpty { return [] }
         var records = plan.isExact ? readRows(plan, key) : nil
         if records == nil {
@@ -70,7 +70,7 @@ extension DiskStore {
             // beside them for the answer.
             records = withIO { _ in probe(plan.isExact ? .all : plan.slots, plan, key) }
         }
-        guard let records else { return [] }
+        guard let records else { return nil }
         guard records.count > 1 else { return records }
         let newest = records.newestOfEachVariant()
         if newest.count < records.count { requestExamination(of: plan.name) }
@@ -93,18 +93,30 @@ extension DiskStore {
         return records
     }
 
-    /// Looks for records in slots that may have none.
-    private func probe(_ slots: Slots, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord] {
+    /// Looks for records in slots that may have none. Nil if the system does not allow to read one at this moment: the
+    /// others could be older, and are no answer. A record that the disk cannot read (`EIO`), or that somebody has
+    /// protected, is lost like a damaged one.
+    private func probe(_ slots: Slots, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             switch reader.read(RecordName(key: plan.name, slot: slot), .lookup, limit: plan.limit) {
             case .record(let record): if record.isOf(key) { records.append(record) }
-            case .unreadable: break
+            case .unreadable(let error): if mayBeReadLater(error) { return nil }
             case .damaged: requestExamination(of: plan.name, verifyingBodies: true)
             case .missing, .foreign: if plan.known.contains(slot) { requestExamination(of: plan.name) }
             }
         }
         return records
+    }
+
+    /// Whether an error says nothing about the record: no descriptor or memory is free, or the device is locked.
+    private func mayBeReadLater(_ error: Errno) -> Bool {
+        switch error.code {
+        case EMFILE, ENFILE, ENOMEM: true
+        // Files may be protected until the device is unlocked.
+        case EPERM, EACCES: passTime != nil
+        default: false
+        }
     }
 
     /// Reads a record that was found before once more, with its body; nil if its slot has a different record by now.

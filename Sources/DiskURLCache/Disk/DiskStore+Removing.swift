@@ -78,7 +78,7 @@ extension DiskStore {
     /// Marks every entry that meets all conditions as stale, by a new tail of its record. Other caches are told that
     /// everything may have been removed, so that they forget what they have in memory. A record that gets no tail, for
     /// example on a full disk, is removed.
-    package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64) {
+    package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {
         removing(.removedAll) { () throws(Errno) in
             for row in try allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
                 withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }

@@ -23,8 +23,9 @@ package struct StorageMaker: Sendable {
 /// The layer below memory: the built-in disk store, or an app's storage.
 package protocol StorageLayer: AnyObject, Sendable {
     // Lookups, from any thread.
-    /// All stored variants of a key, the most recent first. Counts as a use.
-    func variants(of key: RequestKey) -> [StoredVariant]
+    /// All stored variants of a key, the most recent first. Counts as a use. Nil if they cannot be read at this moment,
+    /// for example since no file descriptor is free: then nothing is known of them.
+    func allVariants(of key: RequestKey) -> [StoredVariant]?
     func contains(_ key: RequestKey) -> Bool
     /// False if certainly nothing is stored for a key. Reads no record.
     func mayContain(_ key: RequestKey) -> Bool
@@ -41,7 +42,7 @@ package protocol StorageLayer: AnyObject, Sendable {
     func remove(_ key: RequestKey, variant: VaryKey)
     func remove(matching criteria: EntryCriteria)
     /// Marks the matching entries as stale, or removes those that cannot be marked.
-    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64)
+    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64)
     func removeAll()
 
     // Changes by other caches, from any thread.
@@ -70,4 +71,9 @@ package protocol StorageLayer: AnyObject, Sendable {
     var largestEntry: Int { get }
     var capacity: Int { get set }
     var usage: Int { get }
+}
+
+extension StorageLayer {
+    /// What can be read at this moment of the stored variants of a key.
+    package func variants(of key: RequestKey) -> [StoredVariant] { allVariants(of: key) ?? [] }
 }

@@ -81,12 +81,11 @@ package struct EntryMetadata: Sendable, Equatable {
     /// The lifetime of the response ends now, if it has not ended by an earlier mark. False for a response that is not
     /// HTTP, which no load uses.
     /// - Parameter sequence: the new number: an answer that was asked for before does not change the entry any more.
-    mutating func markStale(at time: Date, sequence: (Date) -> UInt64) -> Bool {
+    mutating func markStale(at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) -> Bool {
         guard case .http(var http) = response else { return false }
         if http.staleSince == nil { http.staleSince = time }
         response = .http(http)
-        // Another process may have given a number that is greater than those of this one.
-        self.sequence = max(sequence(time), self.sequence == .max ? .max : self.sequence + 1)
+        self.sequence = sequence(time, self.sequence)
         return true
     }
 

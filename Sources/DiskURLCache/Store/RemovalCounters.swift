@@ -17,15 +17,14 @@ final class RemovalCounters: Sendable {
         var before: UInt64 = 0
         /// The last removal of the other resources of the place.
         var others: UInt64 = 0
-        /// When this process last removed entries of the place; needed for some seconds.
-        var removedAt = Date.distantPast
     }
 
-    /// A removal of many entries.
+    /// A removal, or a mark, of many entries.
     private struct Group {
         let number: UInt64
         let criteria: EntryCriteria
-        var removedAt = Date.distantPast
+        /// If it marks the entries as stale instead of removing them: since when they are.
+        var staleSince: Date?
     }
 
     /// Guarded by the lock around it.
@@ -35,10 +34,10 @@ final class RemovalCounters: Sendable {
         var places: [Place] = []
         /// The last removal of everything, or of a group that is no longer in `groups`.
         var everything: UInt64 = 0
-        var everythingRemovedAt = Date.distantPast
         var groups: [Group] = []
-        /// Removals that are in progress.
+        /// Removals and marks that are in progress.
         var groupsUnderWay: [Group] = []
+        var own = RecentRemovals()
 
         mutating func next() -> UInt64 {
             number += 1
@@ -48,8 +47,6 @@ final class RemovalCounters: Sendable {
 
     private static let placeCount = 2_048
     private static let groupLimit = 16
-    /// The seconds within which another process that has written a record checks whether the record was removed.
-    private static let patience = 2.0
     private let state = Mutex(State(), isContended: true)
 
     /// Taken when a request is sent, or when a store begins.
@@ -64,14 +61,14 @@ final class RemovalCounters: Sendable {
     /// - Parameters:
     ///   - remover: the load whose answer removes them; nil if there is none.
     ///   - now: if this process removes them.
-    func note(resource: UInt64, by remover: StoreTicket? = nil, at now: Date = .distantPast) {
+    func note(resource: UInt64, by remover: StoreTicket? = nil, at now: Date? = nil) {
         state.withLock { state in
+            if let now { state.own.note(resource: resource, at: now) }
             let number = state.next()
             change(resource, &state) { place in
                 if place.remover != remover?.number { place.before = place.last }
                 place.remover = remover?.number ?? 0
                 place.last = number
-                place.removedAt = max(place.removedAt, now)
             }
         }
     }
@@ -94,8 +91,7 @@ final class RemovalCounters: Sendable {
         let index = Self.index(of: resource)
         if state.places[index].resource != resource {
             let old = state.places[index]
-            state.places[index] = Place(
-                resource: resource, others: max(old.last, old.others), removedAt: old.removedAt)
+            state.places[index] = Place(resource: resource, others: max(old.last, old.others))
         }
         change(&state.places[index])
     }
@@ -105,41 +101,52 @@ final class RemovalCounters: Sendable {
     /// - Returns: the number of the removal.
     func begin(matching criteria: EntryCriteria, at now: Date) -> UInt64 {
         state.withLock { state in
-            let group = add(Group(number: state.next(), criteria: criteria, removedAt: now), to: &state)
-            state.groupsUnderWay.append(group)
-            return group.number
+            state.own.note(criteria, at: now)
+            return begin(Group(number: state.next(), criteria: criteria), &state)
         }
     }
 
-    /// Notes that the matching entries are stale from now on: an answer to an older request is not stored any more.
-    func note(staleMatching criteria: EntryCriteria) {
+    /// Notes that the matching entries are being marked as stale, which takes a while. An answer to an older request is
+    /// not stored any more, and a change that is made before `end` brings the mark itself.
+    /// - Returns: the number of the mark.
+    func begin(markingStale criteria: EntryCriteria, since time: Date) -> UInt64 {
         state.withLock { state in
-            let group = Group(number: state.next(), criteria: criteria)
-            _ = add(group, to: &state)
+            begin(Group(number: state.next(), criteria: criteria, staleSince: time), &state)
         }
     }
 
-    private func add(_ group: Group, to state: inout State) -> Group {
-        if state.groups.count == Self.groupLimit {
-            let oldest = state.groups.removeFirst()
-            state.everything = oldest.number
-            state.everythingRemovedAt = max(state.everythingRemovedAt, oldest.removedAt)
-        }
+    private func begin(_ group: Group, _ state: inout State) -> UInt64 {
+        if state.groups.count == Self.groupLimit { state.everything = state.groups.removeFirst().number }
         state.groups.append(group)
-        return group
+        state.groupsUnderWay.append(group)
+        return group.number
     }
 
     func end(_ number: UInt64) { state.withLock { $0.groupsUnderWay.removeAll { $0.number == number } } }
 
-    func isBeingRemoved(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
-        state.withLock { $0.groupsUnderWay.contains { $0.criteria.matches(key, metadata) } }
+    /// What is being done to an entry by a removal or a mark that is in progress.
+    enum UnderWay: Equatable {
+        case nothing
+        case removal
+        case mark(since: Date)
     }
 
-    func noteEverything(at now: Date = .distantPast) {
+    func underWay(_ key: RequestKey, _ metadata: EntryMetadata) -> UnderWay {
         state.withLock { state in
+            var mark: Date?
+            for group in state.groupsUnderWay where group.criteria.matches(key, metadata) {
+                guard let staleSince = group.staleSince else { return .removal }
+                mark = staleSince
+            }
+            return mark.map { .mark(since: $0) } ?? .nothing
+        }
+    }
+
+    /// - Parameter now: if this process removes it.
+    func noteEverything(at now: Date? = nil) {
+        state.withLock { state in
+            if let now { state.own.noteEverything(at: now) }
             state.everything = state.next()
-            let times = state.groups.map(\.removedAt) + [state.everythingRemovedAt, now]
-            state.everythingRemovedAt = times.max() ?? now
             state.groups = []
         }
     }
@@ -166,18 +173,7 @@ final class RemovalCounters: Sendable {
     /// moment has not noticed the removal yet, and will remove it soon.
     /// - Parameter now: the time of the clock that gives responses their times.
     func wasRemovedHere(_ key: RequestKey, _ metadata: EntryMetadata, now: Date) -> Bool {
-        let asked = metadata.http?.requestTime ?? metadata.storedAt
-        func isOlder(_ removedAt: Date) -> Bool {
-            asked < removedAt && abs(now.timeIntervalSince(removedAt)) < Self.patience
-        }
-        return state.withLock { state in
-            if isOlder(state.everythingRemovedAt) { return true }
-            if !state.places.isEmpty {
-                let place = state.places[Self.index(of: key.resource)]
-                if isOlder(place.removedAt) { return true }
-            }
-            return state.groups.contains { isOlder($0.removedAt) && $0.criteria.matches(key, metadata) }
-        }
+        state.withLock { $0.own.concern(key, metadata, now: now) }
     }
 
     /// The number of the last removal that may have concerned an entry of a key; sometimes that of a later one.
@@ -198,6 +194,46 @@ final class RemovalCounters: Sendable {
     }
 
     private static func index(of resource: UInt64) -> Int { Int(resource % UInt64(placeCount)) }
+}
+
+/// What this process itself has removed in the last seconds, exactly: a record that is taken for removed is deleted, so
+/// that a removal of something else must not be taken for one of it.
+private struct RecentRemovals {
+    /// The seconds within which another process that has written a record checks whether the record was removed.
+    private static let patience = 2.0
+
+    private var resources: [UInt64: Date] = [:]
+    private var groups: [(criteria: EntryCriteria, at: Date)] = []
+    private var everything = Date.distantPast
+    /// The number of resources above which those are dropped that were removed long ago.
+    private var limit = 64
+
+    mutating func note(resource: UInt64, at now: Date) {
+        resources[resource] = now
+        guard resources.count > limit else { return }
+        resources = resources.filter { Self.isRecent($0.value, now) }
+        limit = max(64, 2 * resources.count)
+    }
+
+    mutating func note(_ criteria: EntryCriteria, at now: Date) {
+        groups.removeAll { !Self.isRecent($0.at, now) }
+        groups.append((criteria, now))
+    }
+
+    mutating func noteEverything(at now: Date) { everything = now }
+
+    func concern(_ key: RequestKey, _ metadata: EntryMetadata, now: Date) -> Bool {
+        let asked = metadata.http?.requestTime ?? metadata.storedAt
+        func isAfter(_ removedAt: Date) -> Bool { asked < removedAt && Self.isRecent(removedAt, now) }
+        if isAfter(everything) { return true }
+        if let removedAt = resources[key.resource], isAfter(removedAt) { return true }
+        return groups.contains { isAfter($0.at) && $0.criteria.matches(key, metadata) }
+    }
+
+    /// The clock may have been set back since.
+    private static func isRecent(_ time: Date, _ now: Date) -> Bool {
+        abs(now.timeIntervalSince(time)) < patience
+    }
 }
 
 /// Taken by a load when it asks the network, and kept until it stores the answer.

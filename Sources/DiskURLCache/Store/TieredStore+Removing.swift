@@ -113,15 +113,17 @@ extension TieredStore {
     /// lifetime is over. The mark is in the record, so it outlives the process. Holds no lock while it reads the heads
     /// of records. An answer that was asked for before is not stored.
     func markStale(matching criteria: EntryCriteria, at time: Date) {
-        removals.note(staleMatching: criteria)
+        // From now on no older answer is stored, and an entry that is changed meanwhile gets the mark by that change.
+        let number = removals.begin(markingStale: criteria, since: time)
+        defer { removals.end(number) }
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
-        disk?.markStale(matching: criteria, at: time, sequence: sequence.next(at:))
+        disk?.markStale(matching: criteria, at: time, sequence: sequence.next)
         memory.updateAll { key, record in
             record?.markStale(
                 where: { criteria.matches(key, $0.metadata) },
                 isOnDisk: { disk != nil && $0.placement == .memoryAndDisk },
-                { $0.markStale(at: time, sequence: sequence.next(at:)) })
+                { $0.markStale(at: time, sequence: sequence.next) })
         }
         weakResponses.updateAll { key, response in
             if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }

@@ -255,12 +255,14 @@ extension TieredStore {
             if let ticket, removals.wasRemoved(key, variant.metadata, since: ticket) { return nil }
             let number = variant.metadata.sequence
             var metadata = variant.metadata
-            if removals.isBeingRemoved(key, metadata) {
+            let underWay = removals.underWay(key, metadata)
+            if underWay == .removal {
                 erase(key, metadata.varyKey)
                 return nil
             }
             change(&metadata)
-            metadata.sequence = sequence.next(at: metadata.storedAt)
+            metadata.sequence = sequence.next(at: metadata.storedAt, after: number)
+            if case .mark(let time) = underWay { _ = metadata.markStale(at: time, sequence: sequence.next) }
             let isUpdated = updateBelow(variant, of: key, metadata, since: start)
             memory.update(key) { record in
                 if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }

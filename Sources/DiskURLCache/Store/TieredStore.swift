@@ -97,11 +97,16 @@ final class TieredStore: Sendable {
     /// True if certainly no layer below memory has anything for a key. Reads no record.
     func isUnknownBelow(_ key: RequestKey) -> Bool { fallbacks.isEmpty && disk?.mayContain(key) != true }
 
-    /// Reads all layers. From then on memory knows all variants of the key.
+    /// Reads all layers. From then on memory knows all variants of the key. If the disk cannot be read at this moment,
+    /// this is a miss, and nothing is remembered: what the other layers have could be older.
     private func read(_ key: RequestKey) -> [StoredVariant] {
         let generation = memory.generation(of: key)
         let known = memory.value(for: key)?.variants ?? []
-        var below = disk?.variants(of: key) ?? []
+        var below: [StoredVariant] = []
+        if let disk {
+            guard let all = disk.allVariants(of: key) else { return [] }
+            below = all
+        }
         if let diskStore, diskStore.isShared, !below.isEmpty {
             let now = now
             below.removeAll { variant in

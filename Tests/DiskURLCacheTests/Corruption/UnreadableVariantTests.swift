@@ -3,7 +3,11 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Removals of one variant while its record cannot be read for a moment: it does not come back.
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A record that cannot be read for a moment. Nothing stands in for it, and if it is removed then, it does not come back.
 @Suite struct UnreadableVariantTests {
     private let fixture: DiskFixture
     private let files = FaultyFileSystem()
@@ -32,6 +36,50 @@ import Testing
         files.rule = { $0.operation == .open && $0.isRecord ? .error(error) : nil }
         work()
         files.rule = { _ in nil }
+    }
+
+    /// What cannot be read at this moment is a miss, and is found as soon as it can be read: neither an older response
+    /// nor the other variant stands in for it.
+    @Test(arguments: [EMFILE, ENFILE, ENOMEM], ["older", "variant"])
+    func whatCannotBeReadIsAMissForThatMoment(error: Int32, what: String) throws {
+        func cache(_ name: String, _ change: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
+            var configuration = DiskURLCache.Configuration(
+                memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: fixture.scratch.appending(name))
+            change(&configuration)
+            return DiskURLCache(configuration: configuration)
+        }
+        func request(_ language: String) -> URLRequest {
+            Responses.request("/a", fields: ["Accept-Language": language])
+        }
+        func store(_ body: String, in cache: DiskURLCache, _ language: String) {
+            let fields = ["Cache-Control": "max-age=60"].merging(
+                what == "variant" ? ["Vary": "Accept-Language"] : [:]) { $1 }
+            cache.storeCachedResponse(
+                Responses.cached(Responses.url("/a"), body, fields: fields), for: request(language))
+        }
+        let bundle = cache("bundle")
+        if what == "older" { store("old", in: bundle, "de") }
+        bundle.flush()
+        let cache = cache("own") {
+            $0.fileSystem = files
+            $0.fallbackDirectories = [fixture.scratch.appending("bundle")]
+        }
+        store("new", in: cache, "de")
+        if what == "variant" { store("english", in: cache, "en") }
+        cache.flush()
+        cache.removeAllCachedResponses(from: .memory)
+        let isFirst = Mutex(true)
+        files.rule = { call in
+            guard call.operation == .open, call.isRecord else { return nil }
+            // Of two variants one can be read.
+            return what == "variant" && isFirst.disarm() ? nil : .error(error)
+        }
+        let english = cache.cachedResponse(for: request("en"))
+        #expect(english == nil || what == "variant" && english?.data == Data("english".utf8))
+        #expect(cache.cachedResponse(for: request("de")) == nil)
+        files.rule = { _ in nil }
+        #expect(cache.cachedResponse(for: request("de"))?.data == Data("new".utf8))
+        if what == "variant" { #expect(cache.cachedResponse(for: request("en"))?.data == Data("english".utf8)) }
     }
 
     @Test(arguments: errors) func aVariantThatAGuestRemoves(error: Int32) {

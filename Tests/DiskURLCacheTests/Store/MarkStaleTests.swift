@@ -158,9 +158,47 @@ import Testing
     /// No cache makes such a number, but a file may have it.
     @Test func theLargestSequenceNumberIsNoReasonToTrap() {
         var metadata = StoredEntry.test(Data(), sequence: .max).metadata
-        let isMarked = metadata.markStale(at: Date(), sequence: { _ in 1 })
+        let isMarked = metadata.markStale(at: Date(), sequence: EntrySequence().next)
         #expect(isMarked)
         #expect(metadata.sequence == .max)
+    }
+
+    /// A pin that found the response before the mark, and writes it after the mark.
+    @Test func aPinDoesNotUndoAMark() throws {
+        let files = FaultyFileSystem()
+        let cache = makeCache { $0.fileSystem = files }
+        let request = request(Responses.url("/a"), tag: "news")
+        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
+        cache.flush()
+        let store = cache.core.store
+        let key = try #require(cache.key(for: request))
+        let found = try #require(store.lookup(key).variants().first?.metadata)
+        let (hasFound, isMarked) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isFirst = Mutex(true)
+        let pin = DispatchGroup()
+        files.rule = { call in
+            // The mark is under way, and is about to read the record.
+            guard call.operation == .open, call.isRecord, isFirst.disarm() else { return nil }
+            pin.enter()
+            Thread.detachNewThread {
+                store.update(found, of: key) { metadata in
+                    hasFound.signal()
+                    isMarked.isSignalled("the mark")
+                    metadata.isPinned = true
+                }
+                pin.leave()
+            }
+            hasFound.isSignalled("the pin")
+            return nil
+        }
+        cache.markStale(tag: "news")
+        isMarked.signal()
+        pin.wait()
+        for layer in [DiskURLCache.Layer.memory, .disk] {
+            if layer == .disk { cache.removeAllCachedResponses(from: .memory) }
+            let stored = try #require(store.lookup(key).variants().first?.metadata)
+            #expect(stored.http?.staleSince != nil && stored.isPinned)
+        }
     }
 
     @Test func aResponseInMemoryOnlyIsMarkedThere() async throws {

@@ -25,6 +25,47 @@
             return (writer, remover)
         }
 
+        // MARK: Removals of something else
+
+        /// A cache deletes a record that it has removed and that another one was still writing. Nothing else is deleted
+        /// for that.
+        @Test(arguments: ["addresses", "tags"]) func whatIsRemovedConcernsNothingElse(what: String) {
+            let (owner, other) = (directory.open(), directory.open())
+            let count = 300
+            for number in 0..<count { owner.put("\(number)", "/kept-\(number)", tags: []) }
+            owner.flush()
+            directory.clock.advance(by: 1)
+            for number in 0..<count where what == "addresses" || number < 20 {
+                if what == "addresses" {
+                    other.removeCachedResponse(for: Responses.request("/removed-\(number)"))
+                } else {
+                    other.removeCachedResponses(tag: "removed-\(number)", host: "other.example")
+                }
+            }
+            let found = (0..<count).filter { other.found("/kept-\($0)") == "\($0)" }
+            #expect(found.count == count)
+            #expect((0..<count).allSatisfy { owner.found("/kept-\($0)") == "\($0)" })
+        }
+
+        // MARK: Numbers of other caches
+
+        /// The record has a number that another cache gave, above all that this one would give by its time.
+        @Test(arguments: [10, 300_000]) func aPinOfWhatAnotherCacheHasPinnedKeepsIt(length: Int) throws {
+            let body = String(repeating: "x", count: length)
+            let first = directory.open()
+            first.put(body)
+            let request = Responses.request("/a")
+            #expect(first.setPinned(true, for: request))
+            first.flush()
+            let files = FaultyFileSystem()
+            let second = directory.open(files)
+            _ = files.takeCalls()
+            #expect(second.setPinned(false, for: request))
+            // By a new tail, not by a new file.
+            #expect(!files.takeCalls().contains { $0.flags & O_CREAT != 0 && $0.operation == .open && $0.isRecord })
+            for cache in [first, second, directory.open()] { #expect(cache.foundLater() == body) }
+        }
+
         // MARK: Changed heads
 
         /// A 304 gives a record another head, in its place: it is as old as that head.
@@ -170,16 +211,16 @@
             remover.put("private")
             remover.flush()
             #expect(cache.foundLater() == "private")
-            let isLocked = Mutex(false)
             let isArmed = Mutex(true)
             files.rule = { call in
-                // A pin gets no larger number than another process has given: the record is written anew.
-                if call.operation == .lockFile, call.isRecord { isLocked.withLock { $0 = true } }
-                let isNewSlot = call.isRecord && call.name.hasSuffix("1") && call.operation == .open
-                if isLocked.withLock({ $0 }), isNewSlot, isArmed.disarm() { remover.remove(what) }
+                let isNewSlot = call.isRecord && call.operation == .open && call.flags & O_CREAT != 0
+                if isNewSlot, isArmed.disarm() { remover.remove(what) }
                 return nil
             }
-            cache.pin()
+            // Each is a tail, until the record is full.
+            for number in 0..<1_000 where isArmed.withLock({ $0 }) {
+                cache.setPinned(number % 2 == 0, for: Responses.request("/a"))
+            }
             files.rule = { _ in nil }
             #expect(!isArmed.withLock { $0 })
             cache.flush()

@@ -38,7 +38,7 @@ extension RecordFiles {
 
     /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed.
     func markStale(
-        _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date) -> UInt64,
+        _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64,
         _ events: inout [DiskEvent]
     ) {
         switch reader.read(row.name, .tail, limit: .max) {

@@ -82,7 +82,7 @@ extension RecordFiles {
                     }
                     let isKept = try publish(written, in: slot, status, place, usedAt: usedAt, &io.events)
                     // If the new metadata make it a different variant, it did not replace the old record.
-                    if let rewritten, self.status(of: rewritten.name) != nil {
+                    if isKept, let rewritten, self.status(of: rewritten.name) != nil {
                         unlink(rewritten.name, &io.events)
                     }
                     return isKept
