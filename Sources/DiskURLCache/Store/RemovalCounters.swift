@@ -202,16 +202,17 @@ private struct RecentRemovals {
     /// The seconds within which another process that has written a record checks whether the record was removed.
     private static let patience = 2.0
 
-    private var resources: [UInt64: Date] = [:]
+    /// A list, since each removal adds to it, and only lookups among other caches ask it.
+    private var resources: [(resource: UInt64, at: Date)] = []
     private var groups: [(criteria: EntryCriteria, at: Date)] = []
     private var everything = Date.distantPast
     /// The number of resources above which those are dropped that were removed long ago.
     private var limit = 64
 
     mutating func note(resource: UInt64, at now: Date) {
-        resources[resource] = now
+        resources.append((resource, now))
         guard resources.count > limit else { return }
-        resources = resources.filter { Self.isRecent($0.value, now) }
+        resources.removeAll { !Self.isRecent($0.at, now) }
         limit = max(64, 2 * resources.count)
     }
 
@@ -226,7 +227,7 @@ private struct RecentRemovals {
         let asked = metadata.http?.requestTime ?? metadata.storedAt
         func isAfter(_ removedAt: Date) -> Bool { asked < removedAt && Self.isRecent(removedAt, now) }
         if isAfter(everything) { return true }
-        if let removedAt = resources[key.resource], isAfter(removedAt) { return true }
+        if resources.contains(where: { $0.resource == key.resource && isAfter($0.at) }) { return true }
         return groups.contains { isAfter($0.at) && $0.criteria.matches(key, metadata) }
     }
 
