@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// A record that cannot be read for a moment. Nothing stands in for it, and if it is removed then, it does not come back.
+/// A record that cannot be read for a moment. Nothing stands in for it. If it is removed then, it does not come back.
 @Suite struct UnreadableVariantTests {
     private let fixture: DiskFixture
     private let files = FaultyFileSystem()
