@@ -68,7 +68,7 @@ extension DiskStore {
             // A replaced record's successor is in a different slot. Under the lock no store of this process can move a
             // record while the slots are read. Otherwise a lookup could find none of the two, and take an older variant
             // beside them for the answer.
-            records = withIO { _ in probe(plan.isExact ? .all : plan.slots, plan, key) }
+            records = withIO { _ in probe(Slots.all.subtracting(plan.expired), plan, key) }
         }
         guard let records else { return nil }
         guard records.count > 1 else { return records }

@@ -11,6 +11,18 @@ indirect enum PropertyValue: Sendable, Hashable {
     case array([PropertyValue])
     case dictionary([String: PropertyValue])
 
+    /// The memory that it takes, in bytes.
+    var estimatedSize: Int {
+        let own = MemoryLayout<PropertyValue>.size + 48
+        switch self {
+        case .string(let text): return own + text.utf8.count
+        case .data(let data): return own + data.count
+        case .array(let values): return values.reduce(own) { $0 + $1.estimatedSize }
+        case .dictionary(let values): return values.reduce(own) { $0 + $1.key.utf8.count + $1.value.estimatedSize }
+        case .integer, .real, .boolean, .date: return own
+        }
+    }
+
     /// Nil if the value, or anything inside it, is not of a property-list type.
     init?(_ value: Any) {
         switch value {

@@ -23,6 +23,19 @@ import Testing
         #expect(!store.contains(key))
     }
 
+    /// Its other variant is gone, so that the lookup looks into all slots.
+    @Test func whatWasNotUsedForTooLongIsNotFoundBesideALostVariant() throws {
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
+        store.flush()
+        store.maintenance.pause()
+        store.store(.test(testBody(1), sequence: 1, storedAt: clock.now), for: key)
+        clock.advance(by: 101)
+        store.store(.test(testBody(2), sequence: 2, storedAt: clock.now, language: "de"), for: key)
+        try FileManager.default.removeItem(atPath: fixture.recordPath(key, slot: 1))
+        #expect(store.variants(of: key).isEmpty)
+    }
+
     /// With an age each pass visited all rows, under the lock of the lookups.
     @Test func passesInBetweenVisitNoRow() {
         let store = fixture.open { $0.maximumAccessAge = 1_000 }

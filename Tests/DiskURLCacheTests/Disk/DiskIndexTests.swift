@@ -22,6 +22,14 @@ import Testing
         return rows
     }
 
+    /// The seeds of names are known, so a server can choose URLs whose words have equal bits at one end.
+    @Test(arguments: [0xff_ffff, 0xff_ffff << 40]) func wordsThatAreAlikeHaveManyPlaces(equalBits: UInt64) {
+        var random = TestRandom(2)
+        let words = (0..<1_000).map { _ in UInt64.random(in: .min ... .max, using: &random) & ~equalBits }
+        let places = Set(words.map { KeyName.tableHash($0) & 0xf_ffff })
+        #expect(places.count > 900)
+    }
+
     @Test func agreesWithASimpleModel() {
         var index = DiskIndex()
         /// In the order of use, the least recent first.

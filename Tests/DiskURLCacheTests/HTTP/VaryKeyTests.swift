@@ -89,6 +89,9 @@ import Testing
         #expect(StoredEntry.headCost(metadata) >= 1_000 * MemoryLayout<VaryKey.Field>.stride)
         metadata.tags = names
         #expect(StoredEntry.headCost(metadata) >= 1_000 * (MemoryLayout<VaryKey.Field>.stride + 16))
+        let before = StoredEntry.headCost(metadata)
+        metadata.userInfo = ["a": .array([.data(Data(count: 10_000)), .dictionary(["b": .string(names.joined())])])]
+        #expect(StoredEntry.headCost(metadata) >= before + 10_000 + names.joined().utf8.count)
     }
 
     @Test func newResponseTakesThePlaceOfTheVariantItEquals() {

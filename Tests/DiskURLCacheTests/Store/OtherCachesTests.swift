@@ -47,6 +47,30 @@
             #expect((0..<count).allSatisfy { owner.found("/kept-\($0)") == "\($0)" })
         }
 
+        /// Whether others have removed something cannot be seen: memory answers nothing meanwhile.
+        @Test(arguments: [EIO, EACCES]) func whatCannotBeSeenIsTakenForARemoval(error: Int32) {
+            let files = FaultyFileSystem()
+            let (owner, guest) = (directory.open(), directory.open(files))
+            owner.put("private")
+            owner.flush()
+            #expect(guest.foundLater() == "private")
+            files.rule = { $0.operation == .statusAt && $0.name == "changes" ? .error(error) : nil }
+            owner.remove(.key)
+            #expect(guest.foundLater() == nil)
+        }
+
+        /// The cache does not know yet that the directory is its own.
+        @Test func aDiskLayerThatIsTurnedOffAtOnceIsEmpty() throws {
+            let first = directory.open()
+            first.put("private")
+            first.flush()
+            first.close()
+            let second = directory.open(SystemFiles(), .resting)
+            second.diskCapacity = 0
+            #expect(try directory.records.isEmpty)
+            second.wake()
+        }
+
         // MARK: Numbers of other caches
 
         /// The record has a number that another cache gave, above all that this one would give by its time.

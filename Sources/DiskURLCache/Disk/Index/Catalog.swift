@@ -109,13 +109,12 @@ final class Catalog: Sendable {
             if !contents.state.isReadable { return plan }
             plan.limit = contents.capacity
             plan.isExact = contents.isExact(key)
-            var expired: Slots = []
             contents.index.forEachRow(of: key) { row in
                 let slot = Slots(row.slot)
                 // If the index is only a hint, its rows may be out of date.
                 if contents.state.isCurrent, !row.isPartial { plan.known.insert(slot) }
                 let isExpired = contents.state.isCurrent && isUnused(row, now)
-                if isExpired { expired.insert(slot) } else { plan.slots.insert(slot) }
+                if isExpired { plan.expired.insert(slot) } else { plan.slots.insert(slot) }
             }
             let use = IndexUse(key: key, time: time, seconds: now.recordSeconds)
             if isUse, contents.state.isCurrent, !plan.slots.isEmpty {
@@ -123,7 +122,7 @@ final class Catalog: Sendable {
             } else if isUse, !contents.state.isCurrent {
                 contents.noteEarly(use)
             }
-            if !plan.isExact { plan.slots = Slots.all.subtracting(expired) }
+            if !plan.isExact { plan.slots = Slots.all.subtracting(plan.expired) }
             return plan
         }
     }

@@ -23,7 +23,7 @@ struct DiskIndex: Sendable {
 
     // MARK: Lookup
 
-    private static func hash(of key: KeyName) -> Int { Int(truncatingIfNeeded: key.low) }
+    private static func hash(of key: KeyName) -> Int { KeyName.tableHash(key.low) }
 
     @inline(__always)
     func forEachRow(of key: KeyName, _ body: (IndexRow) -> Void) {
@@ -43,7 +43,7 @@ struct DiskIndex: Sendable {
     func rows(ofResource resource: UInt64) -> [IndexRow] {
         var found: [IndexRow] = []
         resources.forEach(
-            hash: Int(truncatingIfNeeded: resource), where: { rows[$0].key.resource == resource },
+            hash: KeyName.tableHash(resource), where: { rows[$0].key.resource == resource },
             { found.append(rows[$0]) })
         return found
     }

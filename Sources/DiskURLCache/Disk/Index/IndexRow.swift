@@ -36,9 +36,9 @@ package struct IndexRow: Sendable, Hashable {
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }
 
-    /// The hash: a word of the name, which is uniform already.
-    @inline(__always) var hash: Int { Int(truncatingIfNeeded: key.low) }
-    @inline(__always) var resourceHash: Int { Int(truncatingIfNeeded: key.resource) }
+    // The places in the tables of the index.
+    @inline(__always) var hash: Int { KeyName.tableHash(key.low) }
+    @inline(__always) var resourceHash: Int { KeyName.tableHash(key.resource) }
 
     /// Whether the file has the size and the time of writing in the row.
     func isAbout(_ status: FileStatus) -> Bool {

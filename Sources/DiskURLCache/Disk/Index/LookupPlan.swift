@@ -4,6 +4,8 @@ extension Catalog {
         let name: KeyName
         /// The slots to read.
         var slots: Slots = []
+        /// The slots whose records have not been used for too long: they are not read.
+        var expired: Slots = []
         /// The slots that have intact records according to the index.
         var known: Slots = []
         /// Whether the slots are known from rows, not probed.

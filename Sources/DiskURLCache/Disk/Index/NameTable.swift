@@ -6,7 +6,9 @@
 struct NameTable: Sendable {
     /// Sorted by resource.
     private var listed: [KeyName] = []
-    private var added: Set<KeyName> = []
+    /// By resource.
+    private var added: [UInt64: Set<KeyName>] = [:]
+    private var addedCount = 0
 
     private static let addedLimit = 65_536
 
@@ -14,8 +16,8 @@ struct NameTable: Sendable {
 
     /// False if the table is full; then the folder has to be listed again.
     mutating func add(_ key: KeyName) -> Bool {
-        added.insert(key)
-        return added.count <= Self.addedLimit
+        if added[key.resource, default: []].insert(key).inserted { addedCount += 1 }
+        return addedCount <= Self.addedLimit
     }
 
     func keys(ofResource resource: UInt64) -> Set<KeyName> {
@@ -29,7 +31,6 @@ struct NameTable: Sendable {
                 high = middle
             }
         }
-        let names = added.filter { $0.resource == resource }
-        return names.union(listed[low...].prefix { $0.resource == resource })
+        return (added[resource] ?? []).union(listed[low...].prefix { $0.resource == resource })
     }
 }

@@ -82,15 +82,17 @@ final class Membership: Sendable {
                 if !changes.isEmpty { store.heed(changes) }
                 tellUntoldRemovals(changes, &state, store)
             } catch {
-                // If the directory cannot be searched now, nothing is known.
+                // The directory cannot be searched now: others may remove what this cache has in memory.
+                store.heed([.removedAll])
             }
         } else if store.catalog.isAlone {
             do throws(Errno) {
                 _ = try place.files.status(at: place.paths.changesBytes)
                 appear(&state, store, isAfterAnother: false)
             } catch {
+                guard error.isMissing else { return store.heed([.removedAll]) }
                 // A cache that comes from now on cannot have read anything that was removed before.
-                if error.isMissing, state.removals == 0 { state.hasUntoldRemovals = false }
+                if state.removals == 0 { state.hasUntoldRemovals = false }
             }
         } else {
             come(&state, store, mayMake)
