@@ -57,9 +57,9 @@ package final class StoredEntry: @unchecked Sendable {
         memoryCost = body.count + Self.headCost(metadata)
     }
 
-    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, the header fields, the URL,
-    /// which its key has, too, and what a server or an app may add in any number: tags, fields that select the response,
-    /// and `userInfo`.
+    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, the header fields, the
+    /// URL, which its key has, too, and what a server or an app may add in any number: tags, fields that select the
+    /// response, and `userInfo`.
     static func headCost(_ metadata: EntryMetadata) -> Int {
         var cost = 600 + 2 * (metadata.url?.utf8.count ?? 0)
         for (name, value) in metadata.userInfo { cost += name.utf8.count + value.estimatedSize }
