@@ -53,7 +53,8 @@ import Testing
         }
         func store(_ body: String, in cache: DiskURLCache, _ language: String) {
             let fields = ["Cache-Control": "max-age=60"].merging(
-                what == "variant" ? ["Vary": "Accept-Language"] : [:]) { $1 }
+                what == "variant" ? ["Vary": "Accept-Language"] : [:]
+            ) { $1 }
             cache.storeCachedResponse(
                 Responses.cached(Responses.url("/a"), body, fields: fields), for: request(language))
         }
