@@ -270,7 +270,8 @@ import Testing
         let store = fixture.open()
         store.store(.test(testBody(1), sequence: 5, language: "de", tags: ["t"]), for: key)
         try whileLocked(store) { _ in
-            store.markStale(matching: EntryCriteria(tag: "t"), at: Date(timeIntervalSince1970: 1_900_000_000)) { _, _ in 9
+            store.markStale(matching: EntryCriteria(tag: "t"), at: Date(timeIntervalSince1970: 1_900_000_000)) { _, _ in
+                9
             }
             #expect(store.variants(of: key).isEmpty && fixture.recordNames().isEmpty)
         }
