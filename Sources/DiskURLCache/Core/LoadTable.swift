@@ -165,23 +165,27 @@ final class FetchIdentity: Hashable, Sendable {
     /// that began before it, which may get the removed response.
     private let lastRemoval: UInt64
     private let fields: HeaderFields
+    private let hash: Int
 
     init(key: RequestKey, owner: ObjectIdentifier?, lastRemoval: UInt64, fields: HeaderFields) {
         self.key = key
         self.owner = owner
         self.lastRemoval = lastRemoval
         self.fields = fields
+        // A sum, since the fields may come in any order. Name and value count differently: one that is its own name
+        // would otherwise add nothing.
+        var hash = key.hashValue
+        fields.forEachField { hash &+= TextHash.hash(ignoringCaseOf: $0) ^ TextHash.hash($1) &* 3 }
+        self.hash = hash
     }
 
     static func == (left: FetchIdentity, right: FetchIdentity) -> Bool {
         left === right
-            || left.key == right.key && left.owner == right.owner && left.lastRemoval == right.lastRemoval
-                && left.fields == right.fields
+            || left.hash == right.hash && left.key == right.key && left.owner == right.owner
+                && left.lastRemoval == right.lastRemoval && left.fields == right.fields
     }
 
-    /// The hash is that of the key only: comparing the fields takes longer, and is needed only for two loads of the
-    /// same key.
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(key)
-    }
+    /// That of the key and the fields: the loads of one URL may each send a field of its own, such as an identifier of
+    /// the request, and none is compared with all others.
+    func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }

@@ -190,6 +190,32 @@ import Testing
         #expect(join(after: 1) == .leads)
     }
 
+    /// Loads of one URL that each send a field of their own are told apart by their hashes, so that none is compared
+    /// with all others. The order of fields and the case of names make no difference.
+    @Test func fetchesOfAKeyAreTheSameByTheirFields() throws {
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
+        func identity(_ fields: HeaderFields) -> FetchIdentity {
+            FetchIdentity(key: key, owner: nil, lastRemoval: 0, fields: fields)
+        }
+        let identities = (0..<1_000).map { identity(["Accept": "*/*", "X-Request-Id": "\($0)"]) }
+        #expect(Set(identities.map(\.hashValue)).count > 990)
+        let spelled = identities.indices.map { identity(["x-request-id": "\($0)", "accept": "*/*"]) }
+        #expect(spelled == identities && spelled.map(\.hashValue) == identities.map(\.hashValue))
+
+        let table = LoadTable()
+        func join(_ identity: FetchIdentity) -> LoadTable.Role {
+            table.join(identity, as: ObjectIdentifier(table), ended: nil, now: Date()) { _ in }
+        }
+        #expect(identities.allSatisfy { join($0) == .leads })
+        #expect(spelled.allSatisfy { join($0) == .waits } && table.waiterCount == 1_000)
+        // The first of the key ends before the others.
+        for identity in identities.prefix(500) { table.finish(identity) }
+        #expect(spelled.prefix(500).allSatisfy { join($0) == .leads })
+        #expect(spelled.dropFirst(500).allSatisfy { join($0) == .waits } && table.waiterCount == 500)
+        for identity in identities { table.finish(identity) }
+        #expect(table.waiterCount == 0 && identities.allSatisfy { join($0) == .leads })
+    }
+
     /// Each load joins and leaves without a look at the others, however many wait for one slow answer.
     @Test func eightThousandLoadsThatWaitCostWhatEachCosts() {
         struct Load: Hashable {
