@@ -9,6 +9,8 @@ struct SessionLink: Sendable {
     let task: URLSessionTask?
     /// Whether a completion handler gets the body; nil if that is not known.
     let hasHandler: Bool?
+    /// Whether an async method made the task; nil if that was not read.
+    let isAsync: Bool?
     /// Of the whole load, if a transport sends its requests; Foundation sees to it otherwise.
     private let deadline: DispatchTime
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
@@ -16,12 +18,14 @@ struct SessionLink: Sendable {
 
     /// - Parameter task: nil for a load without a task.
     init(
-        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, outer known: OuterSession? = nil
+        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, isAsync: Bool? = nil,
+        outer known: OuterSession? = nil
     ) {
         outer = known ?? NetworkSessions.shared.outer(of: session)
         self.session = session
         self.task = task
         self.hasHandler = hasHandler
+        self.isAsync = isAsync
         deadline = outer.transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
     }
 

@@ -32,9 +32,11 @@
             for task in tasks {
                 let link = try #require(SessionLink(task))
                 let queue = try #require(link.workQueue)
-                let (noted, read) = queue.sync { (link.audience, TaskSession.audience(of: task, in: link.session)) }
+                let (noted, read) = queue.sync {
+                    (link.audience, TaskSession.audience(of: task, in: link.session, isAsync: nil))
+                }
                 #expect("\(try #require(noted))" == "\(try #require(read))")
-                #expect(TaskSession.session(of: task) === link.session)
+                #expect(TaskSession.origin(of: task)?.session === link.session)
             }
         }
 

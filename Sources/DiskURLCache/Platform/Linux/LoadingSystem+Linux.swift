@@ -73,8 +73,8 @@
             if let note = NotedTasks.shared.note(of: task), let outer = note.outer, let session = outer.session {
                 self.init(session: session, task: task, hasHandler: note.hasHandler, outer: outer)
             } else {
-                guard let session = TaskSession.session(of: task) else { return nil }
-                self.init(session: session, task: task)
+                guard let (session, isAsync) = TaskSession.origin(of: task) else { return nil }
+                self.init(session: session, task: task, isAsync: isAsync)
             }
         }
 
@@ -83,7 +83,9 @@
 
         /// Who gets the body of the task's answer. Nil if it cannot be read. Called on the work queue.
         var audience: TaskSession.Audience? {
-            guard let hasHandler else { return task.flatMap { TaskSession.audience(of: $0, in: session) } }
+            guard let hasHandler else {
+                return task.flatMap { TaskSession.audience(of: $0, in: session, isAsync: isAsync) }
+            }
             return hasHandler || session.delegate == nil ? .completionHandler(taskDelegate: nil) : .delegate
         }
 

@@ -28,9 +28,20 @@
         /// reading fails with some version. Then nothing is cached for URLSession.
         static var isReadable: Bool { positions != nil }
 
-        static func session(of task: URLSessionTask) -> URLSession? {
-            guard let positions, let properties = properties(of: task) else { return nil }
-            return child(at: positions.session, of: properties)?.value as? URLSession
+        /// The session of a task; and, if its audience depends on it, whether an async method made the task. Both are
+        /// read at once, since it takes long to reach the properties of a task.
+        ///
+        /// Nil if it cannot be read.
+        static func origin(of task: URLSessionTask) -> (session: URLSession, isAsync: Bool?)? {
+            guard let positions, let properties = properties(of: task),
+                let session = child(at: positions.session, of: properties)?.value as? URLSession
+            else { return nil }
+            // Only an async method gives a task of a session without a delegate somebody else who may want the body. Of
+            // a `LoaderSession`, nearly all tasks that are read are of async methods.
+            guard session.delegate == nil, !(session is LoaderSession), let position = positions.isAsync else {
+                return (session, nil)
+            }
+            return (session, child(at: position, of: properties)?.value as? Bool)
         }
 
         /// The queue that the queues of all tasks of a session end in: what runs on it runs beside no call of
@@ -83,13 +94,10 @@
         }
 
         /// Nil if it cannot be read. Called on the work queue, which guards the properties.
-        static func audience(of task: URLSessionTask, in session: URLSession) -> Audience? {
-            // Only an async method gives a task of such a session somebody else who may want the body. The registry
-            // takes six times as long to read as the mark. Of a `LoaderSession`, nearly all tasks that are read are of
-            // async methods.
-            if session.delegate == nil, !(session is LoaderSession), isAsync(task) == false {
-                return .completionHandler(taskDelegate: nil)
-            }
+        /// - Parameter isAsync: as `origin(of:)` has read it.
+        static func audience(of task: URLSessionTask, in session: URLSession, isAsync: Bool?) -> Audience? {
+            // The registry takes six times as long to read.
+            if isAsync == false { return .completionHandler(taskDelegate: nil) }
             guard let registry = child("taskRegistry", of: mirror(of: session, as: URLSession.self)),
                 let behaviours = child("behaviours", of: Mirror(reflecting: registry))
             else { return nil }
@@ -107,12 +115,6 @@
                 return .completionHandler(taskDelegate: values?.last as? any URLSessionDataDelegate)
             default: return nil
             }
-        }
-
-        /// Whether an async method made the task; nil if that cannot be read.
-        private static func isAsync(_ task: URLSessionTask) -> Bool? {
-            guard let position = positions?.isAsync, let properties = properties(of: task) else { return nil }
-            return child(at: position, of: properties)?.value as? Bool
         }
 
         /// The known positions of properties; searching from the first property takes longer.
