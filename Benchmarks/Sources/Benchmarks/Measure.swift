@@ -111,14 +111,15 @@ struct Samples {
 }
 
 enum Measure {
-    /// Measures the sides in turns, one sample each, each side being the first equally often, so that other work of the
-    /// machine affects all sides alike. The first round is for warming up and does not count.
+    /// Measures the sides in turns, one sample each, so that other work of the machine affects all sides alike. Their
+    /// order is chance, the same at each run: in a fixed one, each side would follow the same other side and find what
+    /// that left in the processor's caches. The first round is for warming up and does not count.
     static func alternately(rounds: Int, _ sides: [Side]) throws -> [Samples] {
         var times = sides.map { _ in [Double]() }
         var numbers = sides.map { _ in 0 }
+        var generator = SeededGenerator(seed: 1)
         for round in 0...rounds {
-            for turn in sides.indices {
-                let index = (turn + round) % sides.count
+            for index in sides.indices.shuffled(using: &generator) {
                 let side = sides[index]
                 try side.prepare()
                 let first = numbers[index]
