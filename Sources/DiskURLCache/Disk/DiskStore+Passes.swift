@@ -12,21 +12,17 @@ extension DiskStore {
     package func beginPass(isFlush: Bool) -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly, !catalog.state.isClosed else { return false }
         maintenance.assertCurrent()
-        guard withIO({ prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) }) else { return false }
+        func prepare() -> Bool { withIO { prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) } }
+        if !prepare() {
+            guard withIO({ $0.directory.mustClear }) else { return false }
+            clear()
+            guard prepare() else { return false }
+        }
         prepareFolders()
         check(mayMake: false)
         passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } }
         open(isFlush: isFlush)
         return true
-    }
-
-    private func prepareFolders() {
-        guard let prepare = configuration.prepareFolders else { return }
-        let isNew = withIO { io in
-            defer { io.preparedDirectory = io.directory.identity?.directory }
-            return io.preparedDirectory != io.directory.identity?.directory
-        }
-        if isNew { prepare([paths.directory, paths.records]) }
     }
 
     /// Repairs, expires, sweeps, evicts and saves; asks for a further pass if work is left.

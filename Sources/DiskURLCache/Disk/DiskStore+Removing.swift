@@ -41,13 +41,30 @@ extension DiskStore {
 
     /// Removes everything, in the same time however many entries there are. The files are deleted later.
     package func removeAll() {
+        clear()
+        maintenance.schedule(after: configuration.maintenanceDelay)
+    }
+
+    /// Moves the folder of records away. If that fails, nothing is read from the folder until it succeeds, which a pass
+    /// tries again every second. Each try is told: another cache may have read again what was still there.
+    func clear() {
         announcing(.removedAll) {
             withIO { io in
                 catalog.forget()
-                if clear(&io) { incoming.unlinkAll(files, paths) }
+                let wasToClear = io.directory.mustClear
+                do throws(Errno) {
+                    try io.directory.clear()
+                } catch {
+                    if !wasToClear { io.events.append(.cannotDelete(errno: error.code)) }
+                    move(.refuse(isReadable: false))
+                    // Asked for here, since such a pass ends before its work begins.
+                    return maintenance.schedule(after: 1)
+                }
+                move(.accept)
+                followFolder(io)
+                incoming.unlinkAll(files, paths)
             }
         }
-        maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
     /// Deletes what a clearing left, up to about a thousand files, which takes some milliseconds. The maintenance queue

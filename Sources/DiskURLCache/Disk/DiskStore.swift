@@ -171,28 +171,20 @@ package final class DiskStore: StorageLayer {
             catalog.distrust()
         case .same: break
         }
-        // Nothing may be read from a folder that still has to be cleared.
-        if io.directory.mustClear { return clear(&io) }
-        move(.accept)
-        return true
+        // Nothing may be read from a folder that still has to be cleared, which a pass does.
+        let isUsable = !io.directory.mustClear
+        move(isUsable ? .accept : .refuse(isReadable: false))
+        return isUsable
     }
 
-    /// Moves the folder of records away. False if that fails; then nothing is read from the folder until it succeeds,
-    /// which a pass tries again every second.
-    func clear(_ io: inout Section) -> Bool {
-        let wasToClear = io.directory.mustClear
-        do throws(Errno) {
-            try io.directory.clear()
-        } catch {
-            if !wasToClear { io.events.append(.cannotDelete(errno: error.code)) }
-            move(.refuse(isReadable: false))
-            // Asked for here, since such a pass ends before its work begins.
-            maintenance.schedule(after: 1)
-            return false
+    /// For a pass, which prepares a new folder as the app wants it.
+    func prepareFolders() {
+        guard let prepare = configuration.prepareFolders else { return }
+        let isNew = withIO { io in
+            defer { io.preparedDirectory = io.directory.identity?.directory }
+            return io.preparedDirectory != io.directory.identity?.directory
         }
-        move(.accept)
-        followFolder(io)
-        return true
+        if isNew { prepare([paths.directory, paths.records]) }
     }
 
     /// - Parameter error: why the directory cannot be used, which is reported once; nil if it can.

@@ -285,6 +285,24 @@ import Testing
         #expect(store.variants(of: key).isEmpty)
     }
 
+    @Test("A directory that has taken the place of the one to clear is not cleared")
+    func clearingFailsAndTheDirectoryIsReplaced() throws {
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        files.rule = { [.rename, .unlink].contains($0.operation) ? .error(EACCES) : nil }
+        store.removeAll()
+        try FileManager.default.moveItem(
+            atPath: fixture.directory, toPath: fixture.scratch.appending("aside").path)
+        let other = fixture.open()
+        other.store(.test(testBody(2)), for: key)
+        files.rule = { _ in nil }
+        store.flush()
+        #expect(store.body(key) == testBody(2))
+        #expect(other.body(key) == testBody(2))
+    }
+
     @Test("A victim that cannot be unlinked is passed over") func stuckVictim() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 400 << 10, files: files)

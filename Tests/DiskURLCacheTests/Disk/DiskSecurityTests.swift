@@ -113,8 +113,9 @@ import Testing
         let scratch = try ScratchDirectory("clearing")
         let cache = DiskURLCache(in: scratch, clock: ManualClock()) { $0.fileSystem = files }
         let request = Responses.request("/a")
-        func recordCount() throws -> Int {
-            try FileManager.default.contentsOfDirectory(atPath: scratch.appending("cache/records").path).count
+        func recordCount() -> Int {
+            // Between the renaming and the making of a new folder there is none.
+            (try? FileManager.default.contentsOfDirectory(atPath: scratch.appending("cache/records").path))?.count ?? 0
         }
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
         cache.flush()
@@ -122,11 +123,11 @@ import Testing
         cache.removeAllCachedResponses()
         cache.flush()
         #expect(cache.cachedResponse(for: request) == nil)
-        #expect(try recordCount() == 1)
+        #expect(recordCount() == 1)
         // Not once only.
         let first = tries.withLock { $0 }
         await eventually("a second try") { tries.withLock { $0 } > first + 1 }
         isBroken.withLock { $0 = false }
-        try await eventually("the removal of the record") { try recordCount() == 0 }
+        await eventually("the removal of the record") { recordCount() == 0 }
     }
 }

@@ -85,6 +85,28 @@
             owner.wake()
         }
 
+        /// The other has read again what was still there when it was told.
+        @Test(arguments: [true, false]) func aClearingThatIsDoneLaterIsToldThen(isGuest: Bool) {
+            let (first, second) =
+                isGuest ? (directory.open(), directory.open(files)) : (directory.open(files), directory.open())
+            let (remover, other) = isGuest ? (second, first) : (first, second)
+            remover.put("private")
+            #expect(other.foundLater() == "private")
+            files.rule = { call in
+                let isOfRecords = call.isRecord || call.name == "records"
+                return isOfRecords && [.rename, .unlink].contains(call.operation) ? .error(EIO) : nil
+            }
+            remover.removeAllCachedResponses()
+            #expect(remover.found() == nil)
+            #expect(other.foundLater() == "private")
+            files.rule = { _ in nil }
+            remover.flush()
+            #expect(other.foundLater() == nil)
+            #expect(remover.foundLater() == nil)
+            remover.put("new")
+            #expect(other.foundLater() == "new")
+        }
+
         /// Something has deleted the file, with rows that the owner had not read.
         @Test func theFirstOwnerKnowsNothingOfWhatWasInAFileThatIsGone() throws {
             let owner = directory.open()

@@ -16,7 +16,8 @@ struct CacheDirectory {
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
-    /// Whether a clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
+    /// Whether a clearing could not move the folder away. It is tried again, and nothing is read until it succeeds, or
+    /// until the folder is gone.
     private(set) var mustClear = false
     /// The size of folders and index files on disk, in bytes.
     private(set) var overhead = 0
@@ -47,8 +48,13 @@ struct CacheDirectory {
             let directory = try status(
                 of: paths.directory, at: paths.directoryBytes, before?.directory, mayMake: mayMake),
             let folder = try status(of: paths.records, at: paths.recordsBytes, before?.folder, mayMake: mayMake)
-        else { return nil }
+        else {
+            mustClear = false
+            return nil
+        }
         identity = Identity(directory: directory.identity, folder: folder.identity)
+        // Another folder has taken the place of the one to clear.
+        if folder.isNew || before.map({ $0 != identity }) == true { mustClear = false }
         // A directory that was just made is a new one, even if the file system reused the inode number.
         if directory.isNew || directory.identity != before?.directory {
             if directory.isNew { tag() }
