@@ -42,6 +42,39 @@ import Testing
         }
     }
 
+    /// Sparse files, on file systems that allow them, or a damaged file system.
+    @Test("Files that claim absurd sizes: no trap, whatever is summed")
+    func absurdSizes() throws {
+        let files = FaultyFileSystem()
+        let owner = fixture.open()
+        for number in 0..<3 { owner.store(.test(testBody(number)), for: .test("\(number)")) }
+        owner.flush()
+        let guest = fixture.open(files: files)
+        var value = stat()
+        value.st_size = .max
+        value.st_blocks = .max / 512
+        let absurd = FileStatus(value)
+        files.onStatus = { path, status in
+            status.allocated = absurd.allocated
+            if status.kind == .regular { status.size = absurd.size }
+        }
+        #expect(guest.usage > 1 << 30)
+        // The next owner sums them with its folders, and evicts them.
+        owner.close()
+        guest.flush()
+        #expect(guest.usage == 0 && fixture.recordNames().isEmpty)
+    }
+
+    @Test("What the system says of a damaged file fits") func absurdStatus() {
+        var value = stat()
+        value.st_size = .max
+        value.st_blocks = .max
+        #expect(FileStatus(value).spaceTaken > 0 && FileStatus(value).allocated > 0)
+        value.st_size = .min
+        value.st_blocks = .min
+        #expect(FileStatus(value).spaceTaken == 0)
+    }
+
     @Test(
         "A record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
         arguments: ["symlink", "dangling", "fifo", "device", "directory", "hardlink"])

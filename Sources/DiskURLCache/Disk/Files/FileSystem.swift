@@ -31,8 +31,9 @@ package struct FileStatus: Sendable, Hashable {
     package var permissions: UInt32
     /// The user who owns the file.
     package var owner: UInt32
+    /// In bytes; not negative, and at most a terabyte.
     package var size: Int
-    /// The space that the file takes on disk, in bytes of whole blocks. Not its length.
+    /// The space that the file takes on disk, in bytes of whole blocks. Not its length. In the same bounds.
     package var allocated: Int
     package var links: Int
     /// The space that a file counts for: at least its length, since some file systems allocate its blocks only seconds

@@ -162,8 +162,8 @@ extension FileStatus {
             }
         permissions = UInt32(value.st_mode) & 0o777
         owner = value.st_uid
-        size = Int(value.st_size)
-        allocated = Int(value.st_blocks) * 512
+        size = Int(clamping: Self.upToTerabyte(Int64(value.st_size)))
+        allocated = Int(clamping: Self.upToTerabyte(512 * Self.upToTerabyte(Int64(value.st_blocks))))
         links = Int(value.st_nlink)
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: value.st_dev), inode: UInt64(truncatingIfNeeded: value.st_ino))
@@ -172,4 +172,8 @@ extension FileStatus {
         let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
         modified = overflow ? 0 : seconds &+ Int64(time.tv_nsec)
     }
+
+    /// A sparse file, or a damaged file system, may claim any size. No file of the cache is larger than this, and sums
+    /// of sizes fit into a number.
+    private static func upToTerabyte(_ claimed: Int64) -> Int64 { max(0, min(claimed, 1 << 40)) }
 }
