@@ -10,7 +10,9 @@ extension TieredStore {
         remove(stored: key)
         let head = key.storedForHead
         // One that is being stored at this moment is refused, since the removal is noted for the resource.
-        if memory.contains(head) || disk?.mayContain(head) == true { remove(stored: head) }
+        if memory.contains(head) || weakResponses.contains(head) || disk?.mayContain(head) == true {
+            remove(stored: head)
+        }
     }
 
     private func remove(stored key: RequestKey) {
