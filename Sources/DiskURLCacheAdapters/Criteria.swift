@@ -5,6 +5,7 @@ extension DiskURLCache {
     /// The entries that a `DiskURLCache.EntryStorage` has to remove: those that meet all conditions, or all entries if
     /// there is no condition. Made by the cache.
     public struct Criteria: Sendable, Hashable {
+        /// With one tag at most.
         let criteria: EntryCriteria
 
         init(_ criteria: EntryCriteria) { self.criteria = criteria }
@@ -29,12 +30,12 @@ extension DiskURLCache {
             var rest = criteria
             rest.resource = nil
             rest.hostHash = nil
-            rest.tag = nil
+            rest.tags = []
             // The tag of a group names its origin, and so the host.
-            let hostHash = criteria.isOfGroup ? nil : criteria.hostHash
+            let hostHash = criteria.isOfGroups ? nil : criteria.hostHash
             // If there are several conditions, each entry has to be checked.
             guard rest == .everything else { return .anywhere }
-            switch (criteria.resource, hostHash, criteria.tag) {
+            switch (criteria.resource, hostHash, criteria.tags.first) {
             case (nil, nil, nil): return .everything
             case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
             case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)

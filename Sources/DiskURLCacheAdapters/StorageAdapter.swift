@@ -78,7 +78,10 @@ final class StorageAdapter: StorageLayer {
         storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
     }
 
-    func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }
+    /// A storage finds the entries of one tag by its name, so it is asked for each tag.
+    func remove(matching criteria: EntryCriteria) {
+        for criteria in criteria.ofEachTag { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }
+    }
 
     /// A storage does not give the entries of a host or a tag, so they cannot be changed.
     func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {

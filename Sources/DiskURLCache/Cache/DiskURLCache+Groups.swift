@@ -115,13 +115,13 @@ extension DiskURLCache {
             guard let url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else {
                 return refuse("\"\(url?.withoutQuery ?? "")\" is no http or https URL with a host.")
             }
-            let ofGroup = EntryCriteria(group: group, of: parts)
+            let ofGroup = EntryCriteria(groups: [group], of: parts)
             if let host = ofGroup.hostHash { hosts.insert(host) }
-            tags += [ofGroup.tag].compactMap { $0 }
+            tags += ofGroup.tags
         }
         guard tags.count < 2 else { return refuse("give one of tag, group and authorization.") }
         guard hosts.count < 2 else { return refuse("no response is of two hosts.") }
-        criteria.tag = tags.first
+        criteria.tags = tags
         criteria.hostHash = hosts.first
         return criteria
     }

@@ -132,14 +132,15 @@ extension CacheCore {
             tell(.clearSiteData)
         } else if !invalidation.groups.isEmpty {
             let groups = Set(invalidation.groups)
-            let ofOrigin = EntryCriteria(hostHash: hostHash, urlPrefix: parts.origin + "/")
-            let all = groups.count > CacheGroups.limit ? [ofOrigin] : groups.map { EntryCriteria(group: $0, of: parts) }
-            for criteria in all {
-                if configuration.marksGroupsStale {
-                    store.markStale(matching: criteria, at: now)
-                } else {
-                    store.remove(matching: criteria)
-                }
+            // One removal: without an index each one reads the heads of all records.
+            let criteria =
+                groups.count > CacheGroups.limit
+                ? EntryCriteria(hostHash: hostHash, urlPrefix: parts.origin + "/")
+                : EntryCriteria(groups: groups, of: parts)
+            if configuration.marksGroupsStale {
+                store.markStale(matching: criteria, at: now)
+            } else {
+                store.remove(matching: criteria)
             }
             tell(.groupInvalidation(names: Array(invalidation.groups.prefix(CacheGroups.limit))))
         }

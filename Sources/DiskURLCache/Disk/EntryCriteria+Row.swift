@@ -4,7 +4,7 @@ extension EntryCriteria {
         if row.isPartial { return true }
         if let resource, row.key.resource != resource { return false }
         if let hostHash, row.hostHash != hostHash { return false }
-        if let tag, !row.tagFilter.mayContain(tag) { return false }
+        if !tags.isEmpty, !tags.contains(where: row.tagFilter.mayContain) { return false }
         // Rows know whole seconds: within the second of the limit, the record has to be read.
         if let storedAfter, row.storedAt < storedAfter.recordSeconds { return false }
         if let storedBefore, row.storedAt > storedBefore.recordSeconds { return false }

@@ -11,7 +11,8 @@ package struct EntryCriteria: Sendable, Hashable {
     /// The entries of a URL: see `KeyName.resource`.
     package var resource: UInt64?
     package var hostHash: UInt32?
-    package var tag: String?
+    /// The entries with at least one of these tags, which are compared by their bytes; without one, all.
+    package var tags: [String] = []
     /// Stored at or after this time.
     var storedAfter: Date?
     /// Stored before this time.
@@ -22,7 +23,7 @@ package struct EntryCriteria: Sendable, Hashable {
 
     /// Whether the metadata meets the conditions; those on key and hashes are not checked.
     func matches(_ metadata: EntryMetadata) -> Bool {
-        if let tag, !metadata.tags.contains(where: tag.hasSameBytes) { return false }
+        if !tags.isEmpty, !metadata.tags.contains(where: { tags.contains(where: $0.hasSameBytes) }) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
         guard let urlPrefix, let url = metadata.url else { return true }
@@ -60,13 +61,25 @@ extension EntryCriteria {
 
     package init(resource: UInt64) { self.init(key: nil, resource: resource) }
 
-    /// The tag is that of a group, which names its origin and so the host.
-    package var isOfGroup: Bool { tag.map(CacheGroups.isGroup) == true }
+    /// The tags are those of groups, which name their origin and so the host.
+    package var isOfGroups: Bool { !tags.isEmpty && tags.allSatisfy(CacheGroups.isGroup) }
 
-    /// The responses that belong to a group of an origin (RFC 9875 §2.1). The host narrows the search in an index.
-    init(group: String, of parts: URLCanonicalizer.Parts) {
+    /// The responses that belong to one of some groups of an origin (RFC 9875 §2.1). The host narrows the search in an
+    /// index.
+    init(groups: some Sequence<String>, of parts: URLCanonicalizer.Parts) {
         self.init(
-            hostHash: RequestKey.hostHash(parts.host), tag: CacheGroups.tag(of: group, origin: parts.origin))
+            hostHash: RequestKey.hostHash(parts.host),
+            tags: groups.map { CacheGroups.tag(of: $0, origin: parts.origin) })
+    }
+
+    /// The same entries by criteria with one tag at most each.
+    package var ofEachTag: [EntryCriteria] {
+        if tags.count < 2 { return [self] }
+        return tags.map { tag in
+            var criteria = self
+            criteria.tags = [tag]
+            return criteria
+        }
     }
 }
 

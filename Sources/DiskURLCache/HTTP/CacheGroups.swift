@@ -12,8 +12,8 @@ enum CacheGroups {
         return names
     }
 
-    /// The largest number of groups that one answer invalidates each by itself. RFC 9875 §2 wants at least 32. An
-    /// answer that names more invalidates everything of its origin, which takes one removal.
+    /// The largest number of groups of which one answer invalidates nothing but their responses. RFC 9875 §2 wants at
+    /// least 32. An answer that names more invalidates everything of its origin, so that no name has to be compared.
     static let limit = 128
 
     /// The names of the groups that an answer invalidates (RFC 9875 §3). Only for answers to unsafe methods. The

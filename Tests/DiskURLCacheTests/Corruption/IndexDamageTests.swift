@@ -130,7 +130,7 @@ import Testing
         #expect(store.entryCount == Self.count + count)
         #expect(store.usage == fixture.allocatedByRecords())
         // Their headers are read when they are asked for.
-        store.remove(matching: EntryCriteria(tag: "t"))
+        store.remove(matching: EntryCriteria(tags: ["t"]))
         #expect(store.entryCount == Self.count)
         #expect(fixture.recordNames().count == Self.count)
     }

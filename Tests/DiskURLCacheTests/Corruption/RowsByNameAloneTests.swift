@@ -58,7 +58,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = files.takeCalls()
-        store.remove(matching: EntryCriteria(tag: "t"))
+        store.remove(matching: EntryCriteria(tags: ["t"]))
         #expect(!files.takeCalls().contains { $0.operation == .open && $0.isRecord })
     }
 

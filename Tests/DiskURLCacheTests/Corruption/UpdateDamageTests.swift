@@ -52,7 +52,7 @@ import Testing
         let reopened = fixture.open()
         #expect(reopened.variants(of: key).map(\.metadata.sequence) == [3, 2])
         reopened.flush()
-        reopened.remove(matching: EntryCriteria(tag: "y"))
+        reopened.remove(matching: EntryCriteria(tags: ["y"]))
         #expect(reopened.variants(of: key).map(\.metadata.sequence) == [2])
     }
 
@@ -70,7 +70,7 @@ import Testing
         if isMadeAnew { store.withIO { store.examine(key.name, &$0, verifyingBodies: true) } }
         var criteria = EntryCriteria.everything
         switch what {
-        case "tag": criteria.tag = "y"
+        case "tag": criteria.tags = ["y"]
         case "date": criteria.storedAfter = Date().addingTimeInterval(3_600)
         default:
             for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
@@ -270,9 +270,8 @@ import Testing
         let store = fixture.open()
         store.store(.test(testBody(1), sequence: 5, language: "de", tags: ["t"]), for: key)
         try whileLocked(store) { _ in
-            store.markStale(matching: EntryCriteria(tag: "t"), at: Date(timeIntervalSince1970: 1_900_000_000)) { _, _ in
-                9
-            }
+            let mark = EntryCriteria(tags: ["t"])
+            store.markStale(matching: mark, at: Date(timeIntervalSince1970: 1_900_000_000)) { _, _ in 9 }
             #expect(store.variants(of: key).isEmpty && fixture.recordNames().isEmpty)
         }
         store.flush()

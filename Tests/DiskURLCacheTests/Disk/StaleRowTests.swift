@@ -31,7 +31,7 @@
                 }
                 return nil
             }
-            store.remove(matching: EntryCriteria(tag: "t"))
+            store.remove(matching: EntryCriteria(tags: ["t"]))
             #expect(!isArmed.withLock { $0 })
             #expect(store.recordNames() == before)
             #expect(store.body(Self.key) == testBody(3))

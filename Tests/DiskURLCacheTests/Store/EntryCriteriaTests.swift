@@ -95,6 +95,20 @@ import Testing
         }
     }
 
+    /// It finds the entries of a group by its name, so an answer that invalidates several does not make it read all.
+    @Test func aStorageIsAskedForEachGroup() throws {
+        let storage = RecordingStorage()
+        let answer = Invalidation(
+            method: "POST", isKeyed: false, concernsURL: false, target: Responses.url("/write"), status: 200,
+            fields: ["Cache-Group-Invalidation": "\"x\", \"y\""], isShared: false)
+        cache(storage).core.invalidate(try #require(answer))
+        let groups = ["x", "y"].map { name in
+            EntryGroup.tag(CacheGroups.tag(of: name, origin: "https://example.com")).name
+        }
+        let asked = storage.asked.withLock { $0.map(\.scope) }
+        #expect(asked.count == 2 && groups.allSatisfy { asked.contains(.group($0)) })
+    }
+
     @Test func whatAnotherCacheRemovesGoesFromMemory() throws {
         let storage = RecordingStorage()
         storage.isShared = true
@@ -108,7 +122,7 @@ import Testing
             storage.removals.withLock { $0 = [criteria.map { [$0.message] }] }
             storage.removeEntries(matching: criteria ?? .everything)
         }
-        #expect(entry.groups.contains { .group($0) == DiskURLCache.Criteria(EntryCriteria(tag: "x")).scope })
+        #expect(entry.groups.contains { .group($0) == DiskURLCache.Criteria(EntryCriteria(tags: ["x"])).scope })
         removeElsewhere(DiskURLCache.Criteria(EntryCriteria(try #require(cache.key(for: tagged)).diskKey)))
         // A store looks in any case.
         _ = store("https://a.example/3", in: cache)
