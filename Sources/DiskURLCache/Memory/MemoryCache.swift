@@ -175,7 +175,14 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
     }
 
     func removeValue(for key: RequestKey) {
-        update(key) { $0 = nil }
+        let hash = key.hashValue
+        // Returned, so that it is freed outside of the lock.
+        _ = shard(of: hash).withLock { shard -> Node? in
+            shard.generation &+= 1
+            guard let node = shard.node(of: key, hash) else { return nil }
+            discard(node, in: &shard)
+            return node
+        }
     }
 
     /// Changes the values of a resource, each under its shard's lock, and visits no others. Does not count as a use.
