@@ -18,8 +18,9 @@ final class Catalog: Sendable {
         /// guest dies while it writes, the end is never reported, and the key stays here until there are no other
         /// caches.
         var shared: [KeyName: Int] = [:]
-        /// Slots into which this cache is writing, without `DiskStore.io`.
-        var writing: Set<RecordName> = []
+        /// Slots into which this cache is writing, without `DiskStore.io`. One for each thread that stores: too few to be
+        /// hashed.
+        var writing: [RecordName] = []
         /// Slots whose records are being evicted, without `DiskStore.io`.
         var evicting: Set<RecordName> = []
         /// The names of records, for a cache without an index; nil if the folder has to be listed first.
@@ -139,13 +140,18 @@ final class Catalog: Sendable {
 
     // MARK: Slots in use
 
-    func beginWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.insert(name) } }
-    func endWriting(_ name: RecordName) { contents.withLock { _ = $0.writing.remove(name) } }
+    func beginWriting(_ name: RecordName) { contents.withLock { $0.writing.append(name) } }
+    func endWriting(_ name: RecordName) {
+        contents.withLock { contents in
+            if let place = contents.writing.firstIndex(of: name) { contents.writing.remove(at: place) }
+        }
+    }
+
 
     /// The slots of the key into which this cache is writing.
     func slotsBeingWritten(of key: KeyName) -> Slots { contents.withLock { Self.slots(of: key, in: $0.writing) } }
 
-    private static func slots(of key: KeyName, in names: Set<RecordName>) -> Slots {
+    private static func slots(of key: KeyName, in names: some Sequence<RecordName>) -> Slots {
         names.reduce(into: []) { if $1.key == key { $0.insert(Slots($1.slot)) } }
     }
 

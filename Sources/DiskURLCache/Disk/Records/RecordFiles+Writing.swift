@@ -72,7 +72,7 @@ extension RecordFiles {
                 reserved = slot
                 record.footer.name = slot.name
                 let status = try writer.fill(slot, with: &record, place)
-                let written = record
+                let written = record.footer
                 return try disk.withIO { io throws(Errno) in
                     // The folder was cleared meanwhile, and the slot's file with it.
                     guard io.directory.identity?.folder == slot.folder else { throw Errno(EEXIST) }
@@ -141,7 +141,7 @@ extension RecordFiles {
     ///   slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
     private func publish(
-        _ record: PreparedRecord, in slot: ReservedSlot, _ status: FileStatus, _ place: BodyPlace, usedAt: UInt64,
+        _ footer: RecordFooter, in slot: ReservedSlot, _ status: FileStatus, _ place: BodyPlace, usedAt: UInt64,
         _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         catalog.endWriting(slot.name)
@@ -157,8 +157,8 @@ extension RecordFiles {
                 return false
             }
         }
-        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
-        let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
+        let variant = UInt32(truncatingIfNeeded: footer.varyHash)
+        let row = IndexRow(footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
         let hasOlder = slot.rows.contains { $0.varyHash == variant && $0.slot != row.slot }
         guard hasOlder else { return true }
