@@ -21,6 +21,7 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         /// The hash of the resource, by which the values of all its keys are found. Two resources may have the same
         /// hash.
         let resource: UInt64
+        var resourceHash: Int { Int(truncatingIfNeeded: resource) }
         var value: Value
         var lastUse: UInt64
 
@@ -39,6 +40,7 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         var nodes: [Node?] = []
         var free: [Int] = []
         var order = LRUList()
+        var resources = ResourceRows()
         /// Counts the changes: see `generation(of:)`.
         var generation: UInt64 = 0
         /// The time of the last use. Threads may get the lock in a different order than their times.
@@ -66,14 +68,26 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
             if slot == nodes.count { nodes.append(node) } else { nodes[slot] = node }
             table.insert(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
             order.insert(slot)
+            resources.insert(
+                slot, hash: node.resourceHash, where: { nodes[$0]?.resource == node.resource },
+                hashOf: { nodes[$0]?.resourceHash ?? 0 })
         }
 
         mutating func remove(_ node: Node) {
             guard let slot = slot(of: node.key, node.hash) else { return }
             table.remove(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
             order.remove(slot)
+            resources.remove(slot, hash: node.resourceHash) { nodes[$0]?.resourceHash ?? 0 }
             nodes[slot] = nil
             free.append(slot)
+        }
+
+        func nodes(of resource: UInt64) -> [Node] {
+            var found: [Node] = []
+            resources.forEach(
+                hash: Int(truncatingIfNeeded: resource), where: { nodes[$0]?.resource == resource },
+                { slot in if let node = nodes[slot] { found.append(node) } })
+            return found
         }
     }
 
@@ -81,21 +95,37 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
     private struct Totals {
         var cost = 0
         var costLimit: Int
-        /// All keys by their resources.
-        var keys: [UInt64: Set<RequestKey>] = [:]
+        /// A time for each shard: nothing in it was last used before. It may be too early, since only evictions look at
+        /// the shards, but it is never too late, since uses and new values only bring later times.
+        var earliest = [UInt64](repeating: 0, count: 1 << MemoryCache.shardBits)
 
-        /// False if the value alone exceeds the limit.
-        mutating func add(_ node: Node) -> Bool {
-            guard node.value.cost <= costLimit else { return false }
-            cost += node.value.cost
-            keys[node.resource, default: []].insert(node.key)
+        /// False if the cost alone exceeds the limit.
+        mutating func add(_ cost: Int) -> Bool {
+            guard cost <= costLimit else { return false }
+            self.cost += cost
             return true
         }
 
-        mutating func remove(_ node: Node) {
-            cost -= node.value.cost
-            keys[node.resource]?.remove(node.key)
-            if keys[node.resource]?.isEmpty == true { keys[node.resource] = nil }
+        /// The shard to trim next, with the time up to which a value in it is the least recently used one of all; nil if
+        /// the values are within the limit.
+        /// - Parameter seen: the time of the least recent use in a shard; the present time for an empty one.
+        @inline(__always)
+        mutating func nextToTrim(_ seen: (place: Int, time: UInt64)?) -> (place: Int, latest: UInt64)? {
+            if let seen { earliest[seen.place] = max(earliest[seen.place], seen.time) }
+            return cost > costLimit ? shardOfLeastRecent : nil
+        }
+
+        @inline(never)
+        private var shardOfLeastRecent: (place: Int, latest: UInt64) {
+            var next = (place: 0, latest: UInt64.max)
+            for place in 1..<earliest.count {
+                if earliest[place] < earliest[next.place] {
+                    next = (place, earliest[next.place])
+                } else {
+                    next.latest = min(next.latest, earliest[place])
+                }
+            }
+            return next
         }
     }
 
@@ -187,13 +217,10 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
 
     /// Changes the values of a resource, each under its shard's lock, and visits no others. Does not count as a use.
     func update(resource: UInt64, _ change: (RequestKey, inout Value?) -> Void) {
-        for lock in shards { lock.withLock { $0.generation &+= 1 } }
-        for key in totals.withLock({ $0.keys[resource] ?? [] }) {
-            let hash = key.hashValue
-            shard(of: hash).withLock { shard in
-                // Who has read the value since may have it from here, and must not bring it back.
+        for lock in shards {
+            lock.withLock { shard in
                 shard.generation &+= 1
-                if let node = shard.node(of: key, hash) { update(node, in: &shard, change) }
+                for node in shard.nodes(of: resource) { update(node, in: &shard, change) }
             }
         }
     }
@@ -214,7 +241,8 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         var value: Value? = node.value
         change(node.key, &value)
         guard let value, !value.isEmpty else { return discard(node, in: &shard) }
-        totals.withLock { $0.cost += value.cost - node.value.cost }
+        let more = value.cost - node.value.cost
+        totals.withLock { $0.cost += more }
         node.value = value
     }
 
@@ -250,27 +278,27 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         guard let value, !value.isEmpty else { return }
         let node = Node(key, value)
         node.lastUse = shard.time(of: node.lastUse)
-        if totals.withLock({ $0.add(node) }) { shard.insert(node) }
+        let cost = value.cost
+        if totals.withLock({ $0.add(cost) }) { shard.insert(node) }
     }
 
     private func discard(_ node: Node, in shard: inout Shard) {
         shard.remove(node)
-        totals.withLock { $0.remove(node) }
+        let cost = node.value.cost
+        totals.withLock { $0.cost -= cost }
     }
 
+    /// Evicts the least recently used values of all shards, until the rest is within the limit.
     private func trim() {
-        while totals.withLock({ $0.cost > $0.costLimit }) {
-            var victim: (shard: Mutex<Shard>, lastUse: UInt64)?
-            for lock in shards {
-                let oldest = lock.withLock { shard in shard.order.leastRecent.flatMap { shard.nodes[$0]?.lastUse } }
-                if let oldest, oldest < victim?.lastUse ?? .max {
-                    victim = (lock, oldest)
-                }
+        var seen: (place: Int, time: UInt64)?
+        while let next = totals.withLock({ $0.nextToTrim(seen) }) {
+            // Returned, so that it is freed outside of the lock.
+            let oldest = shards[next.place].withLock { shard -> Node? in
+                guard let slot = shard.order.leastRecent, let node = shard.nodes[slot] else { return nil }
+                if node.lastUse <= next.latest { discard(node, in: &shard) }
+                return node
             }
-            guard let victim else { return }
-            victim.shard.withLock { shard in
-                if let slot = shard.order.leastRecent, let node = shard.nodes[slot] { discard(node, in: &shard) }
-            }
+            seen = (next.place, oldest?.lastUse ?? MonotonicTime.nanoseconds)
         }
     }
 }

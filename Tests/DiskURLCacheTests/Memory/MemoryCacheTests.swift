@@ -46,6 +46,33 @@ extension MemoryCache {
         #expect(cache.totalCost == 30)
     }
 
+    /// The values are in shards, and a shard is looked at only if it may have the least recently used one.
+    @Test func theOrderOfUseIsThatOfAllShards() {
+        let cache = cache(bytes: 40)
+        var order: [Int] = []
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<3_000 {
+            let number = Int.random(in: 0..<120, using: &random)
+            let isKnown = order.contains(number)
+            order.removeAll { $0 == number }
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0: cache.removeValue(for: "\(number)")
+            case 1...3 where isKnown:
+                #expect(cache.number(for: "\(number)") == number)
+                order.append(number)
+            default:
+                cache.insert(number, for: "\(number)", cost: 1)
+                order.append(number)
+            }
+            if order.count > 40 { order.removeFirst() }
+        }
+        #expect(cache.totalCost == order.count)
+        let missing = order.filter { !cache.contains("\($0)") }
+        #expect(missing.isEmpty)
+        cache.costLimit = 10
+        #expect(order.suffix(10).allSatisfy { cache.contains("\($0)") } && cache.count == 10)
+    }
+
     @Test func replacingCountsTheDifference() {
         let cache = cache()
         cache.insert(1, for: "a", cost: 100)
