@@ -147,7 +147,6 @@ final class Catalog: Sendable {
         }
     }
 
-
     /// The slots of the key into which this cache is writing.
     func slotsBeingWritten(of key: KeyName) -> Slots { contents.withLock { Self.slots(of: key, in: $0.writing) } }
 
