@@ -106,8 +106,8 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
             return true
         }
 
-        /// The shard to trim next, with the time up to which a value in it is the least recently used one of all; nil if
-        /// the values are within the limit.
+        /// The shard to trim next, with the time up to which a value in it is the least recently used one of all; nil
+        /// if the values are within the limit.
         /// - Parameter seen: the time of the least recent use in a shard; the present time for an empty one.
         @inline(__always)
         mutating func nextToTrim(_ seen: (place: Int, time: UInt64)?) -> (place: Int, latest: UInt64)? {

@@ -18,8 +18,8 @@ final class Catalog: Sendable {
         /// guest dies while it writes, the end is never reported, and the key stays here until there are no other
         /// caches.
         var shared: [KeyName: Int] = [:]
-        /// Slots into which this cache is writing, without `DiskStore.io`. One for each thread that stores: too few to be
-        /// hashed.
+        /// Slots into which this cache is writing, without `DiskStore.io`. One for each thread that stores: too few to
+        /// be hashed.
         var writing: [RecordName] = []
         /// Slots whose records are being evicted, without `DiskStore.io`.
         var evicting: Set<RecordName> = []
