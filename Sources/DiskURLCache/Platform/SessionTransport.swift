@@ -33,7 +33,7 @@ final class SessionTransport: Sendable {
             return receiver.fetchEnded(URLError(.dataLengthExceedsMaximum), of: token)
         }
         let exchange = SessionExchange(
-            url: url, cookies: cookieStorage(for: request),
+            url: url, cookies: cookieStorage(for: request), sharesItsQueue: transport.sharesItsQueue,
             limits: ExchangeLimits(silence: timeout(of: request), deadline: deadline), token: token, receiver: receiver)
         exchange.watch()
         transport.send(completed(request), inPieces: inPieces, token: token, receiver: exchange)
@@ -153,7 +153,9 @@ struct ExchangeLimits {
 /// One request of such a session: ends it when the server is silent for too long, keeps the cookies of its answer, and
 /// makes every error a `URLError`.
 ///
-/// The transport calls it, one call at a time; the time is looked at on the lookup queue.
+/// The transport calls it, one call at a time; the time is looked at on the lookup queue. An answer that sets cookies
+/// goes on on a queue of its own from its head on, if other answers wait for the transport's: the storage writes a file
+/// for each cookie, and the load may hear of the head only when they are kept, since a redirect sends them.
 private final class SessionExchange: FetchReceiver {
     private struct State {
         /// When the server last gave a sign, or the request was sent.
@@ -162,20 +164,26 @@ private final class SessionExchange: FetchReceiver {
         /// The transport is inside a call to the receiver: the server has given a sign, and the end waits.
         var isReceiving = false
         var hasEnded = false
+        /// Of an answer that sets cookies.
+        var queue: DispatchQueue?
     }
 
     private let state = Mutex(State())
     private let url: URL
     private let cookies: HTTPCookieStorage?
+    /// See `LoadTransport.sharesItsQueue`.
+    private let sharesItsQueue: Bool
     private let limits: ExchangeLimits
     private let token: FetchToken
     private let receiver: any FetchReceiver
 
     init(
-        url: URL, cookies: HTTPCookieStorage?, limits: ExchangeLimits, token: FetchToken, receiver: any FetchReceiver
+        url: URL, cookies: HTTPCookieStorage?, sharesItsQueue: Bool, limits: ExchangeLimits, token: FetchToken,
+        receiver: any FetchReceiver
     ) {
         self.url = url
         self.cookies = cookies
+        self.sharesItsQueue = sharesItsQueue
         self.limits = limits
         self.token = token
         self.receiver = receiver
@@ -186,25 +194,36 @@ private final class SessionExchange: FetchReceiver {
     func fetchUsedCredentials(_ token: FetchToken) { receiver.fetchUsedCredentials(token) }
 
     func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
-        receive {
-            // Before the head is passed on, since a redirect sends the cookies that came with it.
-            if head.status >= 200 { keepCookies(head) }
-            receiver.fetchReceived(head, of: token)
+        guard let cookies, head.status >= 200, head.fields["Set-Cookie"] != nil else {
+            return perform { $0.receive { $0.fetchReceived(head, of: token) } }
+        }
+        if sharesItsQueue { state.withLock { $0.queue = DispatchQueue(label: "DiskURLCache.answer") } }
+        perform { exchange in
+            exchange.receive { receiver in
+                exchange.keep(head, in: cookies)
+                receiver.fetchReceived(head, of: token)
+            }
         }
     }
 
     func fetchReceived(_ data: Data, of token: FetchToken) {
-        receive { receiver.fetchReceived(data, of: token) }
+        perform { $0.receive { $0.fetchReceived(data, of: token) } }
     }
 
     func fetchEnded(_ error: (any Error)?, of token: FetchToken) {
-        guard end() else { return }
-        receiver.fetchEnded(error.map(urlError), of: token)
+        perform { exchange in
+            if exchange.end() { exchange.receiver.fetchEnded(error.map(exchange.urlError), of: token) }
+        }
+    }
+
+    /// Here, or on the answer's own queue.
+    private func perform(_ call: @escaping @Sendable (SessionExchange) -> Void) {
+        guard let queue = state.withLock({ $0.queue }) else { return call(self) }
+        queue.async { call(self) }
     }
 
     /// Each field by itself: joined with commas, as in an `HTTPURLResponse`, cookies cannot always be told apart.
-    private func keepCookies(_ head: DeliveredHead) {
-        guard let cookies else { return }
+    private func keep(_ head: DeliveredHead, in cookies: HTTPCookieStorage) {
         head.fields.forEachField { name, value in
             guard name.equalsIgnoringASCIICase("Set-Cookie") else { return }
             let received = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
@@ -236,14 +255,14 @@ private final class SessionExchange: FetchReceiver {
     }
 
     /// Passes a call on, unless this has ended. The receiver gets one call at a time, so the time is not up meanwhile.
-    private func receive(_ call: () -> Void) {
+    private func receive(_ call: (any FetchReceiver) -> Void) {
         let isWanted = state.withLock { state in
             guard !state.hasEnded else { return false }
             state.isReceiving = true
             return true
         }
         guard isWanted else { return }
-        call()
+        call(receiver)
         state.withLock { state in
             state.isReceiving = false
             state.lastSign = .now()

@@ -101,6 +101,66 @@
             #expect(queues.filter { $0 != "DiskURLCache.lookup" } == [])
         }
 
+        /// A client on an event loop.
+        private struct LoopTransport: LoadTransport {
+            static let label = "event loop"
+            let fields: HeaderFields
+            var sharesItsQueue: Bool { true }
+
+            func send(
+                _ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver
+            ) {
+                DispatchQueue(label: Self.label).async {
+                    receiver.fetchReceived(DeliveredHead(to: request, status: 200, fields: fields), of: token)
+                    for text in ["one", "two"] { receiver.fetchReceived(Data(text.utf8), of: token) }
+                    receiver.fetchEnded(nil, of: token)
+                }
+            }
+        }
+
+        /// Writes down where it is called.
+        private final class LoopReceiver: FetchReceiver {
+            let calls = Mutex<[String]>([])
+            let queues = Mutex<Set<String>>([])
+            let cookies = Mutex<[String]>([])
+            let storage: HTTPCookieStorage?
+            let hasEnded = DispatchSemaphore(value: 0)
+
+            init(_ storage: HTTPCookieStorage?) { self.storage = storage }
+
+            private func note(_ call: String) {
+                calls.withLock { $0.append(call) }
+                queues.withLock { _ = $0.insert(FilesOffTheQueuesTests.currentLabel()) }
+            }
+
+            func fetchReceived(_ head: DeliveredHead, of token: FetchToken) {
+                note("\(head.status)")
+                let names = storage?.cookies?.map(\.name).sorted() ?? []
+                cookies.withLock { $0 = names }
+            }
+            func fetchReceived(_ data: Data, of token: FetchToken) { note(String(decoding: data, as: UTF8.self)) }
+            func fetchEnded(_ error: (any Error)?, of token: FetchToken) {
+                note(error.map { "\($0)" } ?? "end")
+                hasEnded.signal()
+            }
+        }
+
+        /// The storage writes a file for each cookie. They are kept when the load hears of the head.
+        @Test(arguments: [false, true]) func cookiesAreNotKeptWhereAnswersArrive(setsCookies: Bool) {
+            let names = setsCookies ? ["one", "two"] : []
+            let fields = names.map { HeaderFields.Field(name: "Set-Cookie", value: "\($0)=1") }
+            let configuration = URLSessionConfiguration.ephemeral
+            let transport = SessionTransport(LoopTransport(fields: HeaderFields(fields)), configuration)
+            let receiver = LoopReceiver(configuration.httpCookieStorage)
+            transport.send(
+                DiskURLCache.Request(Responses.request("/a")), by: .distantFuture, inPieces: true, token: FetchToken(),
+                receiver: receiver)
+            receiver.hasEnded.isSignalled("the end")
+            #expect(receiver.calls.withLock { $0 } == ["200", "one", "two", "end"])
+            #expect(receiver.cookies.withLock { $0 } == names)
+            #expect(receiver.queues.withLock { $0 } == [setsCookies ? "DiskURLCache.answer" : LoopTransport.label])
+        }
+
         /// An answer that removes, and that has a body with a file, is stored by the queue that writes the body.
         @Test func anAnswerThatRemovesIsStoredToo() async throws {
             let origin = try OriginServer { request in
