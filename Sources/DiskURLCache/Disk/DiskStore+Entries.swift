@@ -12,9 +12,9 @@ extension DiskStore {
         let now = clock.now()
         let plan = catalog.plan(key.name, now: now, isUse: true)
         if plan.isFirstChange { maintenance.schedule(after: configuration.savingInterval) }
-        guard var records = read(plan, key) else { return nil }
-        if configuration.maximumStorageAge != nil { records.removeAll { isTooOld($0.metadata.storedAt, now) } }
-        return records.map(variant)
+        guard let records = read(plan, key) else { return nil }
+        guard configuration.maximumStorageAge != nil else { return records.map(variant) }
+        return records.filter { !isTooOld($0.metadata.storedAt, now) }.map(variant)
     }
 
     /// Whether a lookup would find a record. This does not count as a use.
@@ -63,14 +63,9 @@ extension DiskStore {
     /// body is read later. Nil if not all can be read at this moment.
     private func read(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         if plan.slots.isEmpty { return [] }
-        var records = plan.isExact ? readRows(plan, key) : nil
-        if records == nil {
-            // A replaced record's successor is in a different slot. Under the lock no store of this process can move a
-            // record while the slots are read. Otherwise a lookup could find none of the two, and take an older variant
-            // beside them for the answer.
-            records = withIO { _ in probe(Slots.all.subtracting(plan.expired), plan, key) }
+        guard let records = plan.isExact ? readRows(plan, key) ?? probe(plan, key) : probe(plan, key) else {
+            return nil
         }
-        guard let records else { return nil }
         guard records.count > 1 else { return records }
         let newest = records.newestOfEachVariant()
         if newest.count < records.count { requestExamination(of: plan.name) }
@@ -93,9 +88,15 @@ extension DiskStore {
         return records
     }
 
-    /// Looks for records in slots that may have none. Nil if the system does not allow to read one at this moment: the
-    /// others could be older, and are no answer. A record that the disk cannot read (`EIO`), or that somebody has
-    /// protected, is lost like a damaged one.
+    /// Looks into all slots that may have a record. A replaced record's successor is in a different slot: under the lock
+    /// no store of this process can move a record while the slots are read. Otherwise a lookup could find none of the
+    /// two, and take an older variant beside them for the answer.
+    private func probe(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
+        withIO { _ in probe(Slots.all.subtracting(plan.expired), plan, key) }
+    }
+
+    /// Nil if the system does not allow to read a record at this moment: the others could be older, and are no answer. A
+    /// record that the disk cannot read (`EIO`), or that somebody has protected, is lost like a damaged one.
     private func probe(_ slots: Slots, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots where slots.contains(slot) {

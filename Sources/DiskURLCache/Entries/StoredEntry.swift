@@ -62,7 +62,7 @@ package final class StoredEntry: @unchecked Sendable {
     /// response, and `userInfo`.
     static func headCost(_ metadata: EntryMetadata) -> Int {
         var cost = 600 + 2 * (metadata.url?.utf8.count ?? 0)
-        for (name, value) in metadata.userInfo { cost += name.utf8.count + value.estimatedSize }
+        if !metadata.userInfo.isEmpty { cost += PropertyValue.dictionary(metadata.userInfo).estimatedSize }
         for tag in metadata.tags { cost += tag.utf8.count + 32 }
         guard let http = metadata.http else { return cost }
         cost += http.fields.estimatedSize
