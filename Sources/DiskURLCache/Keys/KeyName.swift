@@ -28,15 +28,6 @@ package struct KeyName: Sendable, Hashable {
     /// The hash of a canonical URL. Two URLs may share one; each record holds the digest of its key.
     static func resource(of uri: String) -> UInt64 { TextHash.hash(uri, seed: seeds.resource) }
 
-    /// The place of one of the words in a table in memory. It depends on a random number of the process: the seeds of
-    /// the words are known, so a server could choose URLs whose words are alike.
-    @inline(__always)
-    static func tableHash(_ word: UInt64) -> Int {
-        Int(truncatingIfNeeded: word.multipliedFullWidth(by: tableFactor).high)
-    }
-
-    private static let tableFactor = UInt64.random(in: .min ... .max) | 1 << 63 | 1
-
     /// 32 lower-case hexadecimal digits.
     package var hex: String {
         String(unsafeUninitializedCapacity: Self.length) { buffer in

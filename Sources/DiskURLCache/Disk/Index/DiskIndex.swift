@@ -18,16 +18,25 @@ struct DiskIndex: Sendable {
     private var table = HashTable()
     private var resources = ResourceRows()
     private var order = LRUList()
+    /// Decides the places in the tables. The seeds of names are known, so a server could choose URLs whose names are
+    /// alike; this number it does not know.
+    private let factor = UInt64.random(in: .min ... .max) | 1 << 63 | 1
 
     init() {}
 
     // MARK: Lookup
 
-    private static func hash(of key: KeyName) -> Int { KeyName.tableHash(key.low) }
+    @inline(__always)
+    static func hash(_ word: UInt64, _ factor: UInt64) -> Int {
+        Int(truncatingIfNeeded: word.multipliedFullWidth(by: factor).high)
+    }
+
+    @inline(__always)
+    private func hash(of key: KeyName) -> Int { Self.hash(key.low, factor) }
 
     @inline(__always)
     func forEachRow(of key: KeyName, _ body: (IndexRow) -> Void) {
-        _ = table.position(hash: Self.hash(of: key)) { position in
+        _ = table.position(hash: hash(of: key)) { position in
             if rows[position].key == key { body(rows[position]) }
             return false
         }
@@ -43,13 +52,13 @@ struct DiskIndex: Sendable {
     func rows(ofResource resource: UInt64) -> [IndexRow] {
         var found: [IndexRow] = []
         resources.forEach(
-            hash: KeyName.tableHash(resource), where: { rows[$0].key.resource == resource },
+            hash: Self.hash(resource, factor), where: { rows[$0].key.resource == resource },
             { found.append(rows[$0]) })
         return found
     }
 
     func contains(_ key: KeyName) -> Bool {
-        table.position(hash: Self.hash(of: key)) { rows[$0].key == key } != nil
+        table.position(hash: hash(of: key)) { rows[$0].key == key } != nil
     }
 
     func row(_ name: RecordName) -> IndexRow? {
@@ -57,7 +66,7 @@ struct DiskIndex: Sendable {
     }
 
     private func position(_ name: RecordName) -> Int? {
-        table.position(hash: Self.hash(of: name.key)) { position in
+        table.position(hash: hash(of: name.key)) { position in
             let row = rows[position]
             return row.slot == name.slot && row.key == name.key
         }
@@ -110,8 +119,8 @@ struct DiskIndex: Sendable {
     mutating func remove(_ name: RecordName) -> IndexRow? {
         guard let position = position(name) else { return nil }
         let row = rows[position]
-        table.remove(position, hash: row.hash) { rows[$0].hash }
-        resources.remove(position, hash: row.resourceHash) { rows[$0].resourceHash }
+        table.remove(position, hash: hash(of: row.key)) { Self.hash(rows[$0].key.low, factor) }
+        resources.remove(position, hash: Self.hash(row.key.resource, factor)) { Self.hash(rows[$0].key.resource, factor) }
         order.remove(position)
         free.append(Int32(position))
         count -= 1
@@ -131,10 +140,10 @@ struct DiskIndex: Sendable {
             if rows.count == rows.capacity { reserve(rows.count + max(64, rows.count / 4)) }
             rows.append(row)
         }
-        table.insert(position, hash: row.hash) { rows[$0].hash }
+        table.insert(position, hash: hash(of: row.key)) { Self.hash(rows[$0].key.low, factor) }
         resources.insert(
-            position, hash: row.resourceHash, where: { rows[$0].key.resource == row.key.resource },
-            hashOf: { rows[$0].resourceHash })
+            position, hash: Self.hash(row.key.resource, factor), where: { rows[$0].key.resource == row.key.resource },
+            hashOf: { Self.hash(rows[$0].key.resource, factor) })
         count += 1
         account(row, 1)
         return position
@@ -282,8 +291,8 @@ struct DiskIndex: Sendable {
     /// Makes room for this many rows.
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
-        table.reserve(rowCount) { rows[$0].hash }
-        resources.reserveTable(rowCount) { rows[$0].resourceHash }
+        table.reserve(rowCount) { Self.hash(rows[$0].key.low, factor) }
+        resources.reserveTable(rowCount) { Self.hash(rows[$0].key.resource, factor) }
     }
 }
 

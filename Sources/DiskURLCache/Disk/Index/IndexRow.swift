@@ -36,10 +36,6 @@ package struct IndexRow: Sendable, Hashable {
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }
 
-    // The places in the tables of the index.
-    @inline(__always) var hash: Int { KeyName.tableHash(key.low) }
-    @inline(__always) var resourceHash: Int { KeyName.tableHash(key.resource) }
-
     /// Whether the file has the size and the time of writing in the row.
     func isAbout(_ status: FileStatus) -> Bool {
         modified == status.modified && blocks == Self.blocks(status)
