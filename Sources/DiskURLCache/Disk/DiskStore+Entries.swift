@@ -88,15 +88,15 @@ extension DiskStore {
         return records
     }
 
-    /// Looks into all slots that may have a record. A replaced record's successor is in a different slot: under the lock
-    /// no store of this process can move a record while the slots are read. Otherwise a lookup could find none of the
-    /// two, and take an older variant beside them for the answer.
+    /// Looks into all slots that may have a record. A replaced record's successor is in a different slot: under the
+    /// lock no store of this process can move a record while the slots are read. Otherwise a lookup could find none of
+    /// the two, and take an older variant beside them for the answer.
     private func probe(_ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         withIO { _ in probe(Slots.all.subtracting(plan.expired), plan, key) }
     }
 
-    /// Nil if the system does not allow to read a record at this moment: the others could be older, and are no answer. A
-    /// record that the disk cannot read (`EIO`), or that somebody has protected, is lost like a damaged one.
+    /// Nil if the system does not allow to read a record at this moment: the others could be older, and are no answer.
+    /// A record that the disk cannot read (`EIO`), or that somebody has protected, is lost like a damaged one.
     private func probe(_ slots: Slots, _ plan: Catalog.LookupPlan, _ key: RequestKey) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots where slots.contains(slot) {
