@@ -120,7 +120,9 @@ struct DiskIndex: Sendable {
         guard let position = position(name) else { return nil }
         let row = rows[position]
         table.remove(position, hash: hash(of: row.key)) { Self.hash(rows[$0].key.low, factor) }
-        resources.remove(position, hash: Self.hash(row.key.resource, factor)) { Self.hash(rows[$0].key.resource, factor) }
+        resources.remove(position, hash: Self.hash(row.key.resource, factor)) {
+            Self.hash(rows[$0].key.resource, factor)
+        }
         order.remove(position)
         free.append(Int32(position))
         count -= 1
