@@ -49,6 +49,7 @@ extension TieredStore {
         disk?.remove(key, variant: varyKey)
         memory.update(key) { $0?.removeAll { $0.metadata.varyKey == varyKey } }
         weakResponses.removeValue(for: key)
+        takeUnwritten(key) { $0.varyKey == varyKey }
     }
 
     /// Removes the responses of a URL, whatever else is in their keys. Visits only what it removes.
@@ -152,6 +153,7 @@ extension TieredStore {
     func removeDisk() {
         holdingAllStripes {
             disk?.removeAll()
+            unwritten.withLock { $0 = [:] }
             // Variants of which memory knows only that they are on disk are gone.
             memory.updateAll { $1?.removeAll { $0.entry == nil } }
         }

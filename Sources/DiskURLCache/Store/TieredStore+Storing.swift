@@ -46,10 +46,10 @@ extension TieredStore {
             var metadata = metadata
             if metadata.sequence == 0 {
                 metadata.sequence = sequence.next(at: metadata.storedAt)
-            } else if let newer = inMemory(metadata.varyKey, of: key).first(where: { $0.sequence > metadata.sequence })
-            {
+            } else if !takeUnwritten(key, where: { $0.sequence == metadata.sequence }) {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
-                return newer.storedAt == metadata.storedAt ? .stored : .refused(.removedMeanwhile)
+                let isKept = inMemory(metadata.varyKey, of: key).contains { $0.isSameResponse(as: metadata) }
+                return isKept ? .stored : .refused(.removedMeanwhile)
             }
             let refusal = prepare(&metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, since: start)
             if let refusal { return .refused(refusal) }
@@ -193,6 +193,7 @@ extension TieredStore {
             record?.insert(entry, for: metadata.varyKey)
         }
         weakResponses.removeValue(for: key)
+        takeUnwritten(key) { $0.varyKey == metadata.varyKey }
     }
 
     /// The response with its body in memory; nil if the body stays in its file.
@@ -268,6 +269,7 @@ extension TieredStore {
                 if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }
             }
             weakResponses.removeValue(for: key)
+            takeUnwritten(key) { $0.sequence == number }
             return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
         }
     }
@@ -303,10 +305,23 @@ extension TieredStore {
             metadata.sequence = sequence.next(at: metadata.storedAt)
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
             keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: key, isFirst: false)
+            unwritten.withLock { $0[key, default: []].append(metadata) }
             return metadata
         }
         maintenance.enqueue { [self] in
             store(numbered, .memory(body), presented: presented, for: key, ticket: ticket)
+        }
+    }
+
+    /// No file of such responses of a key is to be written any more. The stripe of the key is held.
+    /// - Returns: whether there was one.
+    @discardableResult
+    func takeUnwritten(_ key: RequestKey, where isTaken: (EntryMetadata) -> Bool) -> Bool {
+        unwritten.withLock { unwritten in
+            guard let found = unwritten[key] else { return false }
+            let rest = found.filter { !isTaken($0) }
+            unwritten[key] = rest.isEmpty ? nil : rest
+            return rest.count < found.count
         }
     }
 }

@@ -23,6 +23,10 @@ final class TieredStore: Sendable {
     /// The size of the largest entry in memory, as a share of its capacity.
     private let maximumEntryFraction: Double
 
+    /// The responses that `storeLater` has put into memory, and whose files the maintenance queue is still to write.
+    /// Whatever changes, replaces or removes one takes it out, while the stripe of its key is held.
+    let unwritten = Mutex<[RequestKey: [EntryMetadata]]>([:])
+
     /// Locks for changes. One would be enough; with sixteen, changes of different keys seldom wait for each other. They
     /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
     /// none, since a thread that holds one may wait for the queue.

@@ -21,7 +21,7 @@ import Testing
     }
 
     private func metadata(requestTime: Date = Date()) -> EntryMetadata {
-        var metadata = StoredEntry.test(Data(), url: "https://example.com/a").metadata
+        var metadata = StoredEntry.test(Data(), sequence: 0, url: "https://example.com/a").metadata
         if var response = metadata.http {
             response.requestTime = requestTime
             metadata.response = .http(response)

@@ -105,7 +105,8 @@ import Testing
         let fixture = try Fixture(memory: memory)
         fixture.store("/a", "1")
         let (key, store) = (try fixture.key("/a"), fixture.store)
-        let metadata = try #require(store.lookup(key).variants().first).metadata
+        var metadata = try #require(store.lookup(key).variants().first).metadata
+        metadata.sequence = 0
         let ticket = store.ticket(at: Date())
         let others = Responses.request("/a", fields: ["Authorization": "u"])
         store.remove(try #require(fixture.cache.key(for: others)))
@@ -305,6 +306,32 @@ import Testing
         fixture.cache.removeCachedResponse(for: Responses.request("/a"))
         #expect(fixture.cache.cachedResponse(for: request) == nil)
         withExtendedLifetime(held) {}
+    }
+
+    /// The system's loader stores in memory at once, and the file comes later: not after a newer response.
+    @Test(arguments: ["too large", "in memory only", "variant removed", "removed", "disk emptied", "pinned", "none"])
+    func aLateFileDoesNotUndoAReplacement(how: String) throws {
+        let fixture = try Fixture(memory: 64 << 10, disk: 1 << 20)
+        let request = Responses.request("/a")
+        fixture.cache.core.store(Responses.cached(Responses.url("/a"), "old"), for: request, by: .systemLoader)
+        switch how {
+        case "too large":
+            let largest = try #require(fixture.store.disk?.largestEntry)
+            fixture.store("/a", String(repeating: "2", count: largest))
+        case "in memory only": fixture.store("/a", "new", policy: .allowedInMemoryOnly)
+        case "variant removed":
+            let key = try fixture.key("/a")
+            fixture.store.remove(key, try #require(fixture.store.lookup(key).variants().first).metadata)
+        case "disk emptied": fixture.cache.removeAllCachedResponses(from: .disk)
+        case "removed": fixture.cache.removeCachedResponse(for: request)
+        case "pinned": #expect(fixture.cache.setPinned(true, for: request))
+        default: break
+        }
+        fixture.cache.removeAllCachedResponses(from: .memory)
+        fixture.store.maintenance.resume()
+        fixture.cache.flush()
+        #expect(fixture.body("/a") == (["pinned", "none"].contains(how) ? "old" : nil))
+        #expect(fixture.store.diskStore?.entryCount == (["pinned", "none"].contains(how) ? 1 : 0))
     }
 
     /// Its head makes the record larger than the largest one.
