@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 // The bridge between Foundation's response objects and the values that the layers keep.
@@ -118,6 +119,27 @@ extension StoredEntry {
 }
 
 extension CachedURLResponse {
+    private static let releaseQueue = DispatchQueue(label: "DiskURLCache.release")
+
+    /// Releases a response that a caller stored. Objects of the app that it holds are released on a queue: their
+    /// `deinit` may use the cache, which drops the last reference under its own locks.
+    ///
+    /// Unmanaged, since a strong reference of the caller could be released after that of the queue.
+    static func release(_ held: Unmanaged<CachedURLResponse>) {
+        if held.takeUnretainedValue().mayHoldObjectsOfTheApp {
+            releaseQueue.async { held.release() }
+        } else {
+            held.release()
+        }
+    }
+
+    /// Other than the values and the classes of Foundation. Nearly no response does.
+    private var mayHoldObjectsOfTheApp: Bool {
+        if userInfo?.isEmpty == false || type(of: self) != CachedURLResponse.self { return true }
+        let type = type(of: response)
+        return type != HTTPURLResponse.self && type != URLResponse.self
+    }
+
     /// The number of the entry from which the response was made for Apple's loader.
     var entryNumber: Int64? { (userInfo?[StoredEntry.numberKey] as? NSNumber)?.int64Value }
 

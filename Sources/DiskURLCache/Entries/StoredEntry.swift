@@ -2,7 +2,8 @@ import Foundation
 
 /// One stored response with its body, as the layers exchange it. Immutable: a change makes a new entry.
 package final class StoredEntry: @unchecked Sendable {
-    // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
+    // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant until
+    // `deinit`.
     package let metadata: EntryMetadata
     package let body: Data
     let varyKey: VaryKey
@@ -11,8 +12,8 @@ package final class StoredEntry: @unchecked Sendable {
     /// The memory that the entry takes, in bytes: the body and an estimate of the rest. A constant, since each store
     /// reads it several times.
     package let memoryCost: Int
-    /// The object that a caller stored, `userInfo` of any type included.
-    private let given: CachedURLResponse?
+    /// The object that a caller stored, `userInfo` of any type included. Constant until `deinit`.
+    @exclusivity(unchecked) private var given: CachedURLResponse?
     /// Values that are made when they are first needed.
     @exclusivity(unchecked) private var made = Made()
 
@@ -55,6 +56,15 @@ package final class StoredEntry: @unchecked Sendable {
         varyKey = metadata.varyKey
         answersEveryRequest = varyKey == .none && metadata.http?.status != 206
         memoryCost = body.count + Self.headCost(metadata)
+    }
+
+    deinit { if let given = takeGiven() { CachedURLResponse.release(given) } }
+
+    /// A function of its own, so that nothing but its result keeps the object.
+    @inline(never)
+    private func takeGiven() -> Unmanaged<CachedURLResponse>? {
+        defer { given = nil }
+        return given.map(Unmanaged.passRetained)
     }
 
     /// The memory that an entry takes besides its body: 600 bytes for the objects around it, the header fields, the

@@ -84,7 +84,12 @@ struct WeakResponse: MemoryValue {
     let metadata: EntryMetadata
     weak var response: CachedURLResponse?
 
-    var isEmpty: Bool { response == nil }
+    var isEmpty: Bool {
+        // Asked under a lock. The app may have let go of the response meanwhile, so that this was the last reference.
+        guard let response = response.map(Unmanaged.passRetained) else { return true }
+        CachedURLResponse.release(response)
+        return false
+    }
     var cost: Int { 0 }
 
     var entry: StoredEntry? {

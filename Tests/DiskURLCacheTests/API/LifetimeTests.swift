@@ -12,6 +12,49 @@ import Testing
 @Suite(
     .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
 struct LifetimeTests {
+    /// An object of the app that removes what belongs to it when it is released.
+    private final class Handle: Sendable {
+        private let cache: DiskURLCache
+        private let request: URLRequest
+        private let isReleased: DispatchSemaphore
+
+        init(_ cache: DiskURLCache, _ request: URLRequest, _ isReleased: DispatchSemaphore) {
+            self.cache = cache
+            self.request = request
+            self.isReleased = isReleased
+        }
+
+        deinit {
+            cache.removeCachedResponse(for: request)
+            isReleased.signal()
+        }
+    }
+
+    /// It would wait for itself, if it were released under a lock that it needs.
+    @Test(arguments: ["all", "request", "host", "capacity", "replaced", "memory"])
+    func noObjectOfTheAppIsReleasedUnderALock(by what: String) {
+        let cache = DiskURLCache(configuration: .init(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let request = Responses.request("/a")
+        let (isReleased, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        DispatchQueue.global().async {
+            func store(_ userInfo: [AnyHashable: Any]) {
+                cache.storeCachedResponse(
+                    Responses.cached(Responses.url("/a"), "a", userInfo: userInfo), for: request)
+            }
+            store(["handle": Handle(cache, request, isReleased)])
+            switch what {
+            case "request": cache.removeCachedResponse(for: request)
+            case "host": cache.removeCachedResponses(host: "example.com")
+            case "capacity": cache.memoryCapacity = 0
+            case "replaced": store([:])
+            case "memory": cache.removeAllCachedResponses(from: .memory)
+            default: cache.removeAllCachedResponses()
+            }
+            isDone.signal()
+        }
+        if isDone.isSignalled("the removal") { isReleased.isSignalled("the release") }
+    }
+
     private static func origin() throws -> OriginServer {
         try OriginServer { request in
             switch request.path {
