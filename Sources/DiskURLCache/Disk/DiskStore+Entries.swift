@@ -176,13 +176,15 @@ extension DiskStore {
     ///   - record: nil if the metadata cannot be written.
     ///   - place: where the body is.
     func write(
-        _ record: PreparedRecord?, _ place: BodyPlace, _ metadata: EntryMetadata, for key: DiskKey, usedAt: UInt64
+        _ record: consuming PreparedRecord?, _ place: BodyPlace, _ metadata: EntryMetadata, for key: DiskKey,
+        usedAt: UInt64
     ) -> DiskWriteResult {
         let largest = largestEntry
-        guard var record, record.footer.recordLength <= largest else {
+        let footer = record?.footer
+        // Moved: its tail is changed in place.
+        guard let footer, footer.recordLength <= largest, var record = consume record else {
             remove(key.name, variant: metadata.varyHash)
-            let length = record?.footer.bodyLength
-            return .dropped(length.map { .tooLarge(bytes: $0, limit: largest) } ?? .malformed)
+            return .dropped(footer.map { .tooLarge(bytes: $0.bodyLength, limit: largest) } ?? .malformed)
         }
         if let failure = beginStore(of: key.name) { return .dropped(.diskFailed(errno: failure.code)) }
         defer { endStore(of: key.name) }
