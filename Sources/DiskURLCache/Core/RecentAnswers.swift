@@ -32,8 +32,10 @@ final class RecentAnswers: Sendable {
         var heard: [RequestKey: Heard] = [:]
         var bytes = 0
 
-        mutating func remove(_ key: RequestKey) {
-            if let old = heard.removeValue(forKey: key) { bytes -= old.content.bytes }
+        mutating func remove(_ key: RequestKey) -> Heard? {
+            guard let old = heard.removeValue(forKey: key) else { return nil }
+            bytes -= old.content.bytes
+            return old
         }
     }
 
@@ -46,33 +48,41 @@ final class RecentAnswers: Sendable {
     /// Replaces the last answer of the same key, unless that was asked for later.
     func note(_ content: Content, for key: RequestKey, _ ticket: StoreTicket, at now: Date) {
         let content = content.bytes <= limit ? content : .nothing
-        state.withLock { state in
-            if let last = state.heard[key], last.ticket > ticket.number { return }
-            state.remove(key)
+        // Errors of an app are released outside of the lock.
+        let dropped = state.withLock { state -> [Heard?] in
+            if let last = state.heard[key], last.ticket > ticket.number { return [] }
+            var dropped = [state.remove(key)]
             state.heard[key] = Heard(content: content, at: now, ticket: ticket.number)
             state.bytes += content.bytes
-            guard state.bytes > limit else { return }
+            guard state.bytes > limit else { return dropped }
             // The oldest are removed until half of the limit is free, so that this sorting is rare.
             for (key, _) in state.heard.sorted(by: { $0.value.at < $1.value.at }) where state.bytes > limit / 2 {
-                state.remove(key)
+                dropped.append(state.remove(key))
             }
+            return dropped
         }
+        withExtendedLifetime(dropped) {}
     }
 
     /// - Parameter lastRemoval: the number of the last removal that may have concerned the key.
     func heard(from key: RequestKey, lastRemoval: UInt64) -> Heard? {
-        state.withLock { state in
-            guard let heard = state.heard[key] else { return nil }
-            if lastRemoval > heard.ticket {
-                state.remove(key)
-                return nil
-            }
-            if case .nothing = heard.content { return nil }
-            return heard
+        let (heard, isRemoved) = state.withLock { state -> (Heard?, Bool) in
+            guard let heard = state.heard[key] else { return (nil, false) }
+            // Released by the caller of this method, outside of the lock.
+            return lastRemoval > heard.ticket ? (state.remove(key), true) : (heard, false)
         }
+        if isRemoved { return nil }
+        if case .nothing? = heard?.content { return nil }
+        return heard
     }
 
-    func removeAll() { state.withLock { $0 = State() } }
+    func removeAll() {
+        let old = state.withLock { state in
+            defer { state = State() }
+            return state
+        }
+        withExtendedLifetime(old) {}
+    }
 }
 
 // How loads use the table.

@@ -100,16 +100,18 @@ extension LoadDriver {
         let options = cache.cachingOptions(for: state.withLock { $0.hop }, response: head.fields)
         let now = cache.now
         if client == nil, head.status >= 200 { limitRefresh(to: 10) }
-        let actions: [LoadMachine.Action]? = state.withLock { state in
+        let received = state.withLock { state -> (actions: [LoadMachine.Action], ResolvedRequest, StoreTicket?)? in
             guard state.fetch === token else { return nil }
             // A later head is of a part of a multipart answer.
             if state.machine.awaitsHead { state.networkHead = head }
             state.machine.report.respondedAt = now
-            cache.noteAnswer(status: head.status, to: state.hop, state.ticket)
+            let (hop, ticket) = (state.hop, state.ticket)
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
-            return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
+            let head = LoadMachine.Event.head(status: head.status, fields: head.fields, options: options, now: now)
+            return (state.machine.handle(head), hop, ticket)
         }
-        guard let actions else { return false }
+        guard let (actions, hop, ticket) = received else { return false }
+        cache.noteAnswer(status: head.status, to: hop, ticket)
         perform(actions[...], at: place)
         return true
     }
@@ -121,14 +123,15 @@ extension LoadDriver {
     private func receiveEnd(_ error: Swift.Error?, of token: FetchToken) {
         let now = cache.now
         token.end()
-        let actions: [LoadMachine.Action]? = state.withLock { state in
+        let ended = state.withLock { state -> (actions: [LoadMachine.Action], ResolvedRequest, StoreTicket?)? in
             guard state.fetch === token else { return nil }
             state.fetch = nil
-            if let error { cache.noteFailure(error, of: state.hop, state.ticket) }
             state.body?.complete()
-            return state.machine.handle(.ended(error, now: now))
+            let (hop, ticket) = (state.hop, state.ticket)
+            return (state.machine.handle(.ended(error, now: now)), hop, ticket)
         }
-        guard let actions else { return }
+        guard let (actions, hop, ticket) = ended else { return }
+        if let error { cache.noteFailure(error, of: hop, ticket) }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
         perform(actions[...], at: .network)
