@@ -79,8 +79,9 @@ extension CacheCore {
         }
         if confirmed === proposed, admitted === proposed { return EditedResponse() }
         guard let response = admitted.response as? HTTPURLResponse else { return nil }
+        var edited = EditedResponse()
         // A slice of a large body would keep the whole body in memory, so it is copied.
-        var edited = EditedResponse(data: Data(Array(admitted.data)))
+        if admitted.data != proposed.data { edited.data = Data(Array(admitted.data)) }
         if response !== proposed.response {
             edited.fields = HeaderFields(response)
             edited.status = response.statusCode

@@ -61,4 +61,14 @@ struct EditedResponse {
     var userInfo: [String: PropertyValue] = [:]
     /// The object to keep in memory, if `userInfo` has values that cannot be written to disk.
     var presented: CachedURLResponse?
+
+    /// Changes the head of a response. If the body was changed alone, the digests of the old one go.
+    func change(_ response: inout StoredResponse) {
+        if let status { response.status = status }
+        if let fields {
+            response.fields = fields
+        } else if data != nil {
+            for name in BodyDigests.fieldNames { response.fields.remove(name) }
+        }
+    }
 }

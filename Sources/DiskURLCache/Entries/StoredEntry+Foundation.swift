@@ -135,7 +135,8 @@ extension CachedURLResponse {
 
     /// Other than the values and the classes of Foundation. Nearly no response does.
     private var mayHoldObjectsOfTheApp: Bool {
-        if userInfo?.isEmpty == false || type(of: self) != CachedURLResponse.self { return true }
+        // The properties of a class of the app are code of the app.
+        if type(of: self) != CachedURLResponse.self || userInfo?.isEmpty == false { return true }
         let type = type(of: response)
         return type != HTTPURLResponse.self && type != URLResponse.self
     }

@@ -171,13 +171,7 @@ extension LoadMachine {
     mutating func store(_ answer: Answer, edited: EditedResponse?) -> [Action] {
         guard let edited, var storing = storing(of: answer) else { return proceed(answer) }
         storing.edited = edited
-        if let fields = edited.fields {
-            storing.response.fields = fields
-        } else if edited.data != nil {
-            // They describe the body that arrived.
-            for name in BodyDigests.fieldNames { storing.response.fields.remove(name) }
-        }
-        if let status = edited.status { storing.response.status = status }
+        edited.change(&storing.response)
         let length = (edited.data ?? storing.joined)?.count ?? arrivedBytes
         guard PartialContent.isConsistent(storing.response, length: length) else {
             report.storage = .refused(.partialContent)

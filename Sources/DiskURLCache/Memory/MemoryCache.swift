@@ -21,7 +21,6 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         /// The hash of the resource, by which the values of all its keys are found. Two resources may have the same
         /// hash.
         let resource: UInt64
-        var resourceHash: Int { Int(truncatingIfNeeded: resource) }
         var value: Value
         var lastUse: UInt64
 
@@ -68,25 +67,23 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
             if slot == nodes.count { nodes.append(node) } else { nodes[slot] = node }
             table.insert(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
             order.insert(slot)
-            resources.insert(
-                slot, hash: node.resourceHash, where: { nodes[$0]?.resource == node.resource },
-                hashOf: { nodes[$0]?.resourceHash ?? 0 })
+            resources.insert(slot, of: node.resource) { nodes[$0]?.resource }
         }
 
         mutating func remove(_ node: Node) {
             guard let slot = slot(of: node.key, node.hash) else { return }
             table.remove(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
             order.remove(slot)
-            resources.remove(slot, hash: node.resourceHash) { nodes[$0]?.resourceHash ?? 0 }
+            resources.remove(slot, of: node.resource) { nodes[$0]?.resource }
             nodes[slot] = nil
             free.append(slot)
         }
 
         func nodes(of resource: UInt64) -> [Node] {
             var found: [Node] = []
-            resources.forEach(
-                hash: Int(truncatingIfNeeded: resource), where: { nodes[$0]?.resource == resource },
-                { slot in if let node = nodes[slot] { found.append(node) } })
+            resources.forEach(of: resource, resourceOf: { nodes[$0]?.resource }) { slot in
+                if let node = nodes[slot] { found.append(node) }
+            }
             return found
         }
     }

@@ -34,6 +34,8 @@ final class RemovalCounters: Sendable {
         var places: [Place] = []
         /// The last removal of everything, or of a group that is no longer in `groups`.
         var everything: UInt64 = 0
+        /// The last mark that is no longer in `groups`.
+        var mark: UInt64 = 0
         var groups: [Group] = []
         /// Removals and marks that are in progress.
         var groupsUnderWay: [Group] = []
@@ -116,7 +118,10 @@ final class RemovalCounters: Sendable {
     }
 
     private func begin(_ group: Group, _ state: inout State) -> UInt64 {
-        if state.groups.count == Self.groupLimit { state.everything = state.groups.removeFirst().number }
+        if state.groups.count == Self.groupLimit {
+            let oldest = state.groups.removeFirst()
+            if oldest.staleSince == nil { state.everything = oldest.number } else { state.mark = oldest.number }
+        }
         state.groups.append(group)
         state.groupsUnderWay.append(group)
         return group.number
@@ -158,15 +163,32 @@ final class RemovalCounters: Sendable {
 
     // MARK: Questions
 
-    /// Whether an entry of a key was removed since its load sent the request.
-    func wasRemoved(_ key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Bool {
+    /// What has happened to an entry since its load sent the request.
+    enum Change {
+        case none
+        /// It was marked as stale. What is stored already has the mark.
+        case mark
+        case removal
+    }
+
+    func change(of key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Change {
         state.withLock { state in
             let place = Self.place(of: key.resource, state)
-            if max(state.everything, place.others) > ticket.number { return true }
+            if max(state.everything, place.others) > ticket.number { return .removal }
             let last = place.remover == ticket.number ? place.before : place.last
-            if last > ticket.number { return true }
-            return state.groups.contains { $0.number > ticket.number && $0.criteria.matches(key, metadata) }
+            if last > ticket.number { return .removal }
+            var change = state.mark > ticket.number ? Change.mark : .none
+            for group in state.groups where group.number > ticket.number && group.criteria.matches(key, metadata) {
+                if group.staleSince == nil { return .removal }
+                change = .mark
+            }
+            return change
         }
+    }
+
+    /// Whether an entry of a key was removed since its load sent the request.
+    func wasRemoved(_ key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Bool {
+        change(of: key, metadata, since: ticket) == .removal
     }
 
     /// Whether a record that was found on disk was removed by this process: another process that was writing it at that
@@ -181,7 +203,7 @@ final class RemovalCounters: Sendable {
         state.withLock { state in
             let place = Self.place(of: key.resource, state)
             let ofPlace = max(place.last, place.others)
-            let ofAll = max(state.everything, state.groups.last?.number ?? 0)
+            let ofAll = max(state.everything, state.mark, state.groups.last?.number ?? 0)
             return max(ofPlace, ofAll)
         }
     }
@@ -210,6 +232,7 @@ private struct RecentRemovals {
     private var limit = 64
 
     mutating func note(resource: UInt64, at now: Date) {
+        if let last = resources.last, !Self.isRecent(last.at, now) { resources = [] }
         resources.append((resource, now))
         guard resources.count > limit else { return }
         resources.removeAll { !Self.isRecent($0.at, now) }
@@ -227,7 +250,11 @@ private struct RecentRemovals {
         let asked = metadata.http?.requestTime ?? metadata.storedAt
         func isAfter(_ removedAt: Date) -> Bool { asked < removedAt && Self.isRecent(removedAt, now) }
         if isAfter(everything) { return true }
-        if resources.contains(where: { $0.resource == key.resource && isAfter($0.at) }) { return true }
+        for removal in resources.reversed() {
+            // Those before it are older.
+            guard Self.isRecent(removal.at, now) else { break }
+            if removal.resource == key.resource, isAfter(removal.at) { return true }
+        }
         return groups.contains { isAfter($0.at) && $0.criteria.matches(key, metadata) }
     }
 

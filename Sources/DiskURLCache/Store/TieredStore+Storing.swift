@@ -130,7 +130,13 @@ extension TieredStore {
             let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
             if isOlder { return .removedMeanwhile }
         }
-        if erasesIfRemoved(metadata, of: key, since: start) { return .removedMeanwhile }
+        switch removals.change(of: key, metadata, since: start) {
+        case .removal:
+            erase(key, metadata.varyKey)
+            return .removedMeanwhile
+        case .mark where isAnswer: return .removedMeanwhile
+        case .mark, .none: break
+        }
         for other in replaced where !other.tags.isEmpty {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
@@ -253,7 +259,7 @@ extension TieredStore {
             guard let variant = lookup(key).variants().first(where: { $0.metadata.isSameResponse(as: found) }) else {
                 return nil
             }
-            if let ticket, removals.wasRemoved(key, variant.metadata, since: ticket) { return nil }
+            if let ticket, removals.change(of: key, variant.metadata, since: ticket) != .none { return nil }
             let number = variant.metadata.sequence
             var metadata = variant.metadata
             let underWay = removals.underWay(key, metadata)

@@ -2,7 +2,7 @@
 /// may: the users of a URL, the queries of an endpoint, all spellings of a path with `No-Vary-Search`. In a table of
 /// all rows they would lie side by side, and each search would walk over them.
 ///
-/// The rows are positions in the owner's array. The owner supplies the hash of a resource, and compares resources.
+/// The rows are positions in the owner's array. The owner supplies the resource of a row.
 struct ResourceRows: Sendable {
     private struct Links {
         var next: Int32
@@ -10,13 +10,14 @@ struct ResourceRows: Sendable {
     }
 
     private static let none: Int32 = -1
+    private let seed = TableSeed.ofProcess
     private var firsts = HashTable()
     private var links: [Links] = []
 
     /// Calls `body` with each row of a resource.
     @inline(__always)
-    func forEach(hash: Int, where isMatch: (Int) -> Bool, _ body: (Int) -> Void) {
-        var row = firsts.position(hash: hash, where: isMatch)
+    func forEach(of resource: UInt64, resourceOf: (Int) -> UInt64?, _ body: (Int) -> Void) {
+        var row = firsts.position(hash: seed.hash(resource)) { resourceOf($0) == resource }
         while let current = row {
             body(current)
             row = links[current].next == Self.none ? nil : Int(links[current].next)
@@ -24,13 +25,13 @@ struct ResourceRows: Sendable {
     }
 
     /// Adds a row. Rows are numbered densely from 0.
-    /// - Parameter isMatch: whether a row has the same resource.
     @inline(__always)
-    mutating func insert(_ row: Int, hash: Int, where isMatch: (Int) -> Bool, hashOf: (Int) -> Int) {
+    mutating func insert(_ row: Int, of resource: UInt64, resourceOf: (Int) -> UInt64?) {
+        let hash = seed.hash(resource)
         while links.count <= row { links.append(Links(next: Self.none, previous: Self.none)) }
-        guard let first = firsts.position(hash: hash, where: isMatch) else {
+        guard let first = firsts.position(hash: hash, where: { resourceOf($0) == resource }) else {
             links[row] = Links(next: Self.none, previous: Self.none)
-            return firsts.insert(row, hash: hash, hashOf: hashOf)
+            return firsts.insert(row, hash: hash) { [seed] in seed.hash(resourceOf($0) ?? 0) }
         }
         // After the first one, so that the table stays as it is.
         let next = links[first].next
@@ -40,7 +41,8 @@ struct ResourceRows: Sendable {
     }
 
     @inline(__always)
-    mutating func remove(_ row: Int, hash: Int, hashOf: (Int) -> Int) {
+    mutating func remove(_ row: Int, of resource: UInt64, resourceOf: (Int) -> UInt64?) {
+        let hash = seed.hash(resource)
         let (next, previous) = (links[row].next, links[row].previous)
         if next != Self.none { links[Int(next)].previous = previous }
         if previous != Self.none {
@@ -48,7 +50,7 @@ struct ResourceRows: Sendable {
         } else if next != Self.none {
             firsts.replace(row, by: Int(next), hash: hash)
         } else {
-            firsts.remove(row, hash: hash, hashOf: hashOf)
+            firsts.remove(row, hash: hash) { [seed] in seed.hash(resourceOf($0) ?? 0) }
         }
     }
 
@@ -56,5 +58,7 @@ struct ResourceRows: Sendable {
     mutating func reserve(_ capacity: Int) { links.reserveCapacity(capacity) }
 
     /// The same for the table, for rows of as many resources.
-    mutating func reserveTable(_ capacity: Int, hashOf: (Int) -> Int) { firsts.reserve(capacity, hashOf: hashOf) }
+    mutating func reserveTable(_ capacity: Int, resourceOf: (Int) -> UInt64?) {
+        firsts.reserve(capacity) { [seed] in seed.hash(resourceOf($0) ?? 0) }
+    }
 }

@@ -138,11 +138,16 @@ struct ContentLengthTests {
     }
 
     /// The digests are those of the body that arrived; an app that gives new fields says what they are.
-    @Test(arguments: [true, false]) func theDigestsOfABodyThatTheAppChangesGo(givesFields: Bool) async throws {
+    @Test(arguments: ["body", "body and fields", "userInfo"])
+    func theDigestsOfABodyThatTheAppChangesGo(what: String) async throws {
         let cache = DiskURLCache.forTesting { settings in
             settings.wrongDigest = .failed
             settings.willCacheResponse = { cached, request in
-                guard givesFields, let url = request.url else {
+                if what == "userInfo" {
+                    return CachedURLResponse(
+                        response: cached.response, data: cached.data, userInfo: ["a": 1], storagePolicy: .allowed)
+                }
+                guard what == "body and fields", let url = request.url else {
                     return CachedURLResponse(response: cached.response, data: Data("12".utf8))
                 }
                 let fields: HeaderFields = ["Cache-Control": "max-age=60", "Repr-Digest": Self.digest(of: "12")]
@@ -155,9 +160,10 @@ struct ContentLengthTests {
         #expect(try await body(cache.load(request, through: Liar(lie: whole))) == "12345")
         let again = try await cache.load(request, through: Liar(lie: whole))
         #expect(again.report.outcome == .hit(.memory))
-        #expect(try await body(again) == "12")
+        let text = what == "userInfo" ? "12345" : "12"
+        #expect(try await body(again) == text)
         let digest = again.response.value(forHTTPHeaderField: "Repr-Digest")
-        #expect(digest == (givesFields ? Self.digest(of: "12") : nil))
+        #expect(digest == (what == "body" ? nil : Self.digest(of: text)))
     }
 
     private static func digest(of text: String) -> String {

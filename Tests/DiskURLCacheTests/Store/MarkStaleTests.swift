@@ -193,12 +193,54 @@ import Testing
         }
         cache.markStale(tag: "news")
         isMarked.signal()
-        pin.wait()
+        #expect(pin.wait(timeout: .now() + 60) == .success)
         for layer in [DiskURLCache.Layer.memory, .disk] {
             if layer == .disk { cache.removeAllCachedResponses(from: .memory) }
             let stored = try #require(store.lookup(key).variants().first?.metadata)
             #expect(stored.http?.staleSince != nil && stored.isPinned)
         }
+    }
+
+    /// A mark that begins while a pin is being written waits for it, and finds its result.
+    @Test func aPinThatAMarkWaitsForStays() throws {
+        let cache = makeCache()
+        let request = request(Responses.url("/a"), tag: "news")
+        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
+        let store = cache.core.store
+        let key = try #require(cache.key(for: request))
+        let found = try #require(store.lookup(key).variants().first?.metadata)
+        let mark = DispatchGroup()
+        store.update(found, of: key) { metadata in
+            mark.enter()
+            Thread.detachNewThread {
+                cache.markStale(tag: "news")
+                mark.leave()
+            }
+            var patience = Patience()
+            while store.removals.underWay(key, found) == .nothing, !patience.isOver() {
+                Thread.sleep(forTimeInterval: 0.001)
+            }
+            metadata.isPinned = true
+        }
+        mark.wait()
+        let stored = try #require(store.lookup(key).variants().first?.metadata)
+        #expect(stored.http?.staleSince != nil && stored.isPinned)
+    }
+
+    /// The answer is not stored, and the marked response stays.
+    @Test func anAnswerThatWasAskedForBeforeAMarkRemovesNothing() throws {
+        let cache = makeCache()
+        let request = request(Responses.url("/a"), tag: "news")
+        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
+        let store = cache.core.store
+        let key = try #require(cache.key(for: request))
+        let ticket = store.ticket(at: clock.now)
+        cache.markStale(tag: "news")
+        var late = StoredEntry.test(Data(), storedAt: clock.now, tags: ["news"]).metadata
+        late.sequence = 0
+        #expect(store.store(late, .memory(Data("late".utf8)), for: key, ticket: ticket) == .removedMeanwhile)
+        let stored = try #require(store.lookup(key).variants().first)
+        #expect(stored.metadata.http?.staleSince != nil && stored.load()?.body == Data("hello".utf8))
     }
 
     @Test func aResponseInMemoryOnlyIsMarkedThere() async throws {

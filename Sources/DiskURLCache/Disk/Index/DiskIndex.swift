@@ -18,21 +18,14 @@ struct DiskIndex: Sendable {
     private var table = HashTable()
     private var resources = ResourceRows()
     private var order = LRUList()
-    /// Decides the places in the tables. The seeds of names are known, so a server could choose URLs whose names are
-    /// alike; this number it does not know.
-    private let factor = UInt64.random(in: .min ... .max) | 1 << 63 | 1
+    private let seed = TableSeed.ofProcess
 
     init() {}
 
     // MARK: Lookup
 
     @inline(__always)
-    static func hash(_ word: UInt64, _ factor: UInt64) -> Int {
-        Int(truncatingIfNeeded: word.multipliedFullWidth(by: factor).high)
-    }
-
-    @inline(__always)
-    private func hash(of key: KeyName) -> Int { Self.hash(key.low, factor) }
+    private func hash(of key: KeyName) -> Int { seed.hash(key.low) }
 
     @inline(__always)
     func forEachRow(of key: KeyName, _ body: (IndexRow) -> Void) {
@@ -51,9 +44,7 @@ struct DiskIndex: Sendable {
     /// The rows of all keys of a resource.
     func rows(ofResource resource: UInt64) -> [IndexRow] {
         var found: [IndexRow] = []
-        resources.forEach(
-            hash: Self.hash(resource, factor), where: { rows[$0].key.resource == resource },
-            { found.append(rows[$0]) })
+        resources.forEach(of: resource, resourceOf: { rows[$0].key.resource }) { found.append(rows[$0]) }
         return found
     }
 
@@ -119,10 +110,8 @@ struct DiskIndex: Sendable {
     mutating func remove(_ name: RecordName) -> IndexRow? {
         guard let position = position(name) else { return nil }
         let row = rows[position]
-        table.remove(position, hash: hash(of: row.key)) { Self.hash(rows[$0].key.low, factor) }
-        resources.remove(position, hash: Self.hash(row.key.resource, factor)) {
-            Self.hash(rows[$0].key.resource, factor)
-        }
+        table.remove(position, hash: hash(of: row.key)) { seed.hash(rows[$0].key.low) }
+        resources.remove(position, of: row.key.resource) { rows[$0].key.resource }
         order.remove(position)
         free.append(Int32(position))
         count -= 1
@@ -142,10 +131,8 @@ struct DiskIndex: Sendable {
             if rows.count == rows.capacity { reserve(rows.count + max(64, rows.count / 4)) }
             rows.append(row)
         }
-        table.insert(position, hash: hash(of: row.key)) { Self.hash(rows[$0].key.low, factor) }
-        resources.insert(
-            position, hash: Self.hash(row.key.resource, factor), where: { rows[$0].key.resource == row.key.resource },
-            hashOf: { Self.hash(rows[$0].key.resource, factor) })
+        table.insert(position, hash: hash(of: row.key)) { seed.hash(rows[$0].key.low) }
+        resources.insert(position, of: row.key.resource) { rows[$0].key.resource }
         count += 1
         account(row, 1)
         return position
@@ -293,8 +280,8 @@ struct DiskIndex: Sendable {
     /// Makes room for this many rows.
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
-        table.reserve(rowCount) { Self.hash(rows[$0].key.low, factor) }
-        resources.reserveTable(rowCount) { Self.hash(rows[$0].key.resource, factor) }
+        table.reserve(rowCount) { seed.hash(rows[$0].key.low) }
+        resources.reserveTable(rowCount) { rows[$0].key.resource }
     }
 }
 

@@ -179,8 +179,7 @@
             guard let head = made as? HTTPURLResponse else { return nil }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
             guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return nil }
-            stored.fields = edited.fields ?? stored.fields
-            stored.status = edited.status ?? stored.status
+            edited.change(&stored)
             return (EntryDraft(stored, .memory(edited.data ?? body), edited, for: hop), hop)
         }
 
