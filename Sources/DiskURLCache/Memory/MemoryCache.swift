@@ -93,7 +93,7 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         var cost = 0
         var costLimit: Int
         /// A time for each shard: nothing in it was last used before. It may be too early, since only evictions look at
-        /// the shards, but it is never too late, since uses and new values only bring later times.
+        /// the shards, but it is not too late, since uses and new values only bring later times.
         var earliest = [UInt64](repeating: 0, count: 1 << MemoryCache.shardBits)
 
         /// False if the cost alone exceeds the limit.
