@@ -81,9 +81,9 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
 
         func nodes(of resource: UInt64) -> [Node] {
             var found: [Node] = []
-            resources.forEach(of: resource, resourceOf: { nodes[$0]?.resource }) { slot in
-                if let node = nodes[slot] { found.append(node) }
-            }
+            resources.forEach(
+                of: resource, resourceOf: { nodes[$0]?.resource },
+                { slot in if let node = nodes[slot] { found.append(node) } })
             return found
         }
     }

@@ -44,7 +44,7 @@ struct DiskIndex: Sendable {
     /// The rows of all keys of a resource.
     func rows(ofResource resource: UInt64) -> [IndexRow] {
         var found: [IndexRow] = []
-        resources.forEach(of: resource, resourceOf: { rows[$0].key.resource }) { found.append(rows[$0]) }
+        resources.forEach(of: resource, resourceOf: { rows[$0].key.resource }, { found.append(rows[$0]) })
         return found
     }
 
