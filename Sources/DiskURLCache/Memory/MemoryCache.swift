@@ -289,13 +289,16 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
     private func trim() {
         var seen: (place: Int, time: UInt64)?
         while let next = totals.withLock({ $0.nextToTrim(seen) }) {
-            // Returned, so that it is freed outside of the lock.
-            let oldest = shards[next.place].withLock { shard -> Node? in
-                guard let slot = shard.order.leastRecent, let node = shard.nodes[slot] else { return nil }
-                if node.lastUse <= next.latest { discard(node, in: &shard) }
-                return node
+            // What is evicted is returned, so that it is freed outside of the lock.
+            let (evicted, lastUse) = shards[next.place].withLock { shard -> (Node?, UInt64?) in
+                guard let slot = shard.order.leastRecent, let node = shard.nodes[slot] else { return (nil, nil) }
+                let lastUse = node.lastUse
+                guard lastUse <= next.latest else { return (nil, lastUse) }
+                discard(node, in: &shard)
+                return (node, lastUse)
             }
-            seen = (next.place, oldest?.lastUse ?? MonotonicTime.nanoseconds)
+            withExtendedLifetime(evicted) {}
+            seen = (next.place, lastUse ?? MonotonicTime.nanoseconds)
         }
     }
 }
