@@ -8,9 +8,9 @@ extension CacheCore {
     /// - Parameter ticket: the ticket of a load that sent a request: if the response was removed or invalidated since,
     ///   it is not stored.
     func insert(_ draft: EntryDraft, for hop: ResolvedRequest, ticket: StoreTicket? = nil) -> DiskURLCache.Reason? {
-        guard let lookupKey = hop.decision.key else { return hop.decision.refusal ?? .noKey }
         let fields = draft.http?.fields
-        if let reason = hop.reasonNotToStore(fields) { return reason }
+        if let reason = hop.refusal(of: fields) { return reason }
+        guard let lookupKey = hop.decision.key else { return .noKey }
         if let reason = draft.heldBecause {
             hold(draft, for: hop, ticket)
             return reason
@@ -57,7 +57,7 @@ extension CacheCore {
         if hop.mayRest, ResponseDirectives(response.fields).noStore { return false }
         let options = hop.options(for: response.fields)
         let draft = EntryDraft(response, .memory(Data()), EditedResponse(), for: hop)
-        return store.acceptsIncoming && options.storage != .never && placement(of: draft, options) == .memoryAndDisk
+        return store.acceptsIncoming && placement(of: draft, options) == .memoryAndDisk
     }
 
     // MARK: Answers of loads
@@ -180,9 +180,9 @@ extension CacheCore {
     private func storeAppResponse(
         _ cached: CachedURLResponse, for hop: ResolvedRequest, by storer: EntryDraft.Storer
     ) -> DiskURLCache.Reason? {
-        guard let key = hop.decision.key else { return hop.decision.refusal ?? .noKey }
         let fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
-        if let reason = hop.reasonNotToStore(fields) { return reason }
+        if let reason = hop.refusal(of: fields) { return reason }
+        guard let key = hop.decision.key else { return .noKey }
         guard cached.storagePolicy != .notAllowed else { return .refused }
         let response = EntryMetadata.Response(
             cached.response, fields: fields, method: hop.facts.method,

@@ -77,12 +77,12 @@ package final class ResolvedRequest: Sendable {
 
     /// Why a response with these fields is not stored, whatever HTTP says: the request has no key, or the options say
     /// so.
-    func refusal(of response: HeaderFields) -> DiskURLCache.Reason? {
+    func refusal(of response: HeaderFields?) -> DiskURLCache.Reason? {
         decision.refusal ?? reasonNotToStore(response)
     }
 
     /// Why a response is not stored: the options that say so. Nil if none do.
-    func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
+    private func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
         guard options(for: response).storage == .never else { return nil }
         return rules.reasonNotToStore(request.options, contentType: response?["Content-Type"]) ?? .never
     }

@@ -163,9 +163,10 @@ extension TieredStore {
     /// With 0, nothing is left on disk when this returns, unless another cache owns the directory.
     func setDiskCapacity(_ capacity: Int) {
         disk?.capacity = capacity
+        guard capacity == 0, let diskStore else { return }
         // Just after the start the cache does not know yet that it owns the directory.
-        if capacity == 0 { diskStore?.check(mayMake: false) }
-        if capacity == 0, diskStore?.isOwner == true { removeDisk() }
+        diskStore.check(mayMake: false)
+        if diskStore.isOwner { removeDisk() }
     }
 
     /// Empties memory. Responses that the app still holds can be found.

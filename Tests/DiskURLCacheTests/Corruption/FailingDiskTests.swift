@@ -244,14 +244,20 @@ import Testing
         #expect(fixture.recordNames().count == 50 || fixture.allocated() <= 100 << 10)
     }
 
-    @Test("A clearing that cannot be done is never seen undone, and is done as soon as it can be")
-    func clearingFails() throws {
-        let files = FaultyFileSystem()
+    /// A store whose clearing could not be done.
+    private func storeToClear(_ files: FaultyFileSystem) -> DiskStore {
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
         store.flush()
         files.rule = { [.rename, .unlink].contains($0.operation) ? .error(EACCES) : nil }
         store.removeAll()
+        return store
+    }
+
+    @Test("A clearing that cannot be done is never seen undone, and is done as soon as it can be")
+    func clearingFails() throws {
+        let files = FaultyFileSystem()
+        let store = storeToClear(files)
         let told = fixture.log.events.filter { $0 == .cannotDelete(errno: EACCES) }.count
         #expect(told > 0)
         #expect(store.variants(of: key).isEmpty)
@@ -288,11 +294,7 @@ import Testing
     @Test("A directory that has taken the place of the one to clear is not cleared")
     func clearingFailsAndTheDirectoryIsReplaced() throws {
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files)
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        files.rule = { [.rename, .unlink].contains($0.operation) ? .error(EACCES) : nil }
-        store.removeAll()
+        let store = storeToClear(files)
         try FileManager.default.moveItem(
             atPath: fixture.directory, toPath: fixture.scratch.appending("aside").path)
         let other = fixture.open()

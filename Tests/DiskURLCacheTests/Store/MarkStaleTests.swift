@@ -163,15 +163,19 @@ import Testing
         #expect(metadata.sequence == .max)
     }
 
+    /// Stores a response with the tag `news`.
+    private func putNews(in cache: DiskURLCache) throws -> (store: TieredStore, key: RequestKey) {
+        let request = request(Responses.url("/a"), tag: "news")
+        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
+        return (cache.core.store, try #require(cache.key(for: request)))
+    }
+
     /// A pin that found the response before the mark, and writes it after the mark.
     @Test func aPinDoesNotUndoAMark() throws {
         let files = FaultyFileSystem()
         let cache = makeCache { $0.fileSystem = files }
-        let request = request(Responses.url("/a"), tag: "news")
-        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
+        let (store, key) = try putNews(in: cache)
         cache.flush()
-        let store = cache.core.store
-        let key = try #require(cache.key(for: request))
         let found = try #require(store.lookup(key).variants().first?.metadata)
         let (hasFound, isMarked) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let isFirst = Mutex(true)
@@ -204,10 +208,7 @@ import Testing
     /// A mark that begins while a pin is being written waits for it, and finds its result.
     @Test func aPinThatAMarkWaitsForStays() throws {
         let cache = makeCache()
-        let request = request(Responses.url("/a"), tag: "news")
-        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
-        let store = cache.core.store
-        let key = try #require(cache.key(for: request))
+        let (store, key) = try putNews(in: cache)
         let found = try #require(store.lookup(key).variants().first?.metadata)
         let mark = DispatchGroup()
         store.update(found, of: key) { metadata in
@@ -230,10 +231,7 @@ import Testing
     /// The answer is not stored, and the marked response stays.
     @Test func anAnswerThatWasAskedForBeforeAMarkRemovesNothing() throws {
         let cache = makeCache()
-        let request = request(Responses.url("/a"), tag: "news")
-        cache.store(Data("hello".utf8), for: request, lifetime: 3_600)
-        let store = cache.core.store
-        let key = try #require(cache.key(for: request))
+        let (store, key) = try putNews(in: cache)
         let ticket = store.ticket(at: clock.now)
         cache.markStale(tag: "news")
         var late = StoredEntry.test(Data(), storedAt: clock.now, tags: ["news"]).metadata
