@@ -172,8 +172,7 @@ extension DiskStore {
     /// - Parameter suspects: see `RecordFiles.examine`.
     private func examine(_ key: KeyName, _ suspects: Slots = []) {
         withIO { io in
-            // Without an index there are no rows that could disagree later.
-            if !catalog.state.isCurrent { catalog.examinationEnded(of: key) }
+            if !catalog.state.isCurrent { catalog.dropRequest(of: key) }
             let rows = records.examine(key, &io.events, suspects: suspects)
             // No descriptor was free, or the disk had an error. A foreign file stays unread.
             let isUnread = rows.contains { $0.isPartial && records.mayMatch($0.name) { _ in true } }

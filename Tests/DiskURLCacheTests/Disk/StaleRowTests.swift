@@ -62,6 +62,31 @@
             #expect(owner.body(Self.key) == testBody(2))
         }
 
+        /// The rows of a key may lack a record until its files are read.
+        @Test func aKeyIsUncertainWhileItsFilesAreRead() {
+            let files = FaultyFileSystem()
+            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
+            let owner = DiskStore(configuration: configuration, fileSystem: files)
+            owner.flush()
+            let guest = DiskStore(configuration: configuration)
+            guest.flush()
+            guest.store(.test(testBody(1), sequence: 1), for: Self.key)
+            let name = Self.key.name
+            let answers = Mutex<[Bool]>([])
+            files.rule = { call in
+                if call.operation == .open, call.isRecord {
+                    let isExact = owner.catalog.plan(name, now: Date(), isUse: false).isExact
+                    answers.withLock { $0 += [owner.mayContain(Self.key), !isExact] }
+                }
+                return nil
+            }
+            owner.flush()
+            files.rule = { _ in nil }
+            // Each slot is looked at.
+            #expect(answers.withLock { Set($0) } == [true])
+            #expect(owner.catalog.exactRows(of: name)?.count == 1)
+        }
+
         @Test func theOwnerLearnsWhatAGuestRemovedAsDamaged() throws {
             let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
             let owner = DiskStore(configuration: configuration)

@@ -14,6 +14,8 @@ final class Catalog: Sendable {
         var earlyUses: [IndexUse] = []
         /// Keys whose files and rows may not agree; true if the bodies have to be verified too.
         var examinations: [KeyName: Bool] = [:]
+        /// The key whose files are being read for its rows. One at most, since that is done under `DiskStore.io`.
+        var examining: KeyName?
         /// Keys whose records guests are writing, with the number of unfinished writes. Their slots are probed. If a
         /// guest dies while it writes, the end is never reported, and the key stays here until there are no other
         /// caches.
@@ -30,7 +32,12 @@ final class Catalog: Sendable {
 
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && (examinations.isEmpty || examinations[key] == nil)
-                && (shared.isEmpty || shared[key] == nil)
+                && (shared.isEmpty || shared[key] == nil) && examining != key
+        }
+
+        /// Bodies that have to be verified stay requested.
+        mutating func dropRequest(of key: KeyName) {
+            if examinations[key] == false { examinations[key] = nil }
         }
 
         mutating func noteEarly(_ use: IndexUse) {
@@ -174,10 +181,11 @@ final class Catalog: Sendable {
 
     func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }
 
-    /// Replaces the rows of a key with those that describe its files.
+    /// Replaces the rows of a key with those that describe its files. An examination of the key ends with it.
     /// - Returns: the rows with their positions in the order of use.
     func replaceRows(of key: KeyName, by rows: [IndexRow]) -> [IndexRow] {
         contents.withLock { contents in
+            contents.examining = nil
             for slot in 0..<RecordName.slots {
                 let name = RecordName(key: key, slot: slot)
                 guard let row = rows.first(where: { $0.slot == slot }) else {
@@ -240,7 +248,7 @@ final class Catalog: Sendable {
         }
     }
 
-    /// The next key to be examined. Its slots are probed until `examinationEnded`.
+    /// The next key to be examined. Its slots are probed until `replaceRows`.
     /// - Returns: also whether its bodies are to be verified. Whoever asks for that from now on asks for another time.
     func beginExamination() -> (key: KeyName, verifiesBodies: Bool)? {
         contents.withLock { contents in
@@ -250,10 +258,17 @@ final class Catalog: Sendable {
         }
     }
 
-    /// The heads of a key are read now. Its bodies may have to be verified all the same.
-    func examinationEnded(of key: KeyName) {
-        contents.withLock { if $0.examinations[key] == false { $0.examinations[key] = nil } }
+    /// The files of a key are read from now on, under `DiskStore.io`, until `replaceRows`. Whatever is requested of the
+    /// key meanwhile is done afterwards. Its bodies may have to be verified all the same.
+    func beginReading(_ key: KeyName) {
+        contents.withLock { contents in
+            contents.dropRequest(of: key)
+            contents.examining = key
+        }
     }
+
+    /// Nothing has to be examined: without an index there are no rows that could disagree later.
+    func dropRequest(of key: KeyName) { contents.withLock { $0.dropRequest(of: key) } }
 
     var hasExaminations: Bool { contents.withLock { !$0.examinations.isEmpty } }
 
@@ -290,28 +305,6 @@ final class Catalog: Sendable {
             return contents.shared.keys
         }
         for key in keys { requestExamination(of: key) }
-    }
-
-    // MARK: Other caches
-
-    /// Another cache has reported a change: the index may not agree with the files of one key, or of all keys.
-    func note(_ change: DirectoryChange) {
-        let isOwner = state.isOwner
-        switch change {
-        case .storing(let key):
-            if isOwner { beginSharing(key) }
-            addName(key)
-        case .stored(let key):
-            if isOwner { requestExamination(of: key) }
-            addName(key)
-            endSharing(key)
-        case .removed(let key):
-            if isOwner { requestExamination(of: key) }
-        case .removedResource(let resource):
-            for row in read({ $0.rows(ofResource: resource) }) { requestExamination(of: row.key) }
-        case .removedAll: distrust()
-        case .noticed: break
-        }
     }
 
     // MARK: Without an index

@@ -171,8 +171,8 @@ struct RecordFiles: Sendable {
     @discardableResult
     func examine(_ key: KeyName, _ events: inout [DiskEvent], suspects: Slots = []) -> [IndexRow] {
         let isCurrent = catalog.state.isCurrent
-        // Noted before the files are read, so that a key that changes from now on is examined again.
-        if isCurrent { catalog.examinationEnded(of: key) }
+        // Until the new rows are there, the old ones may lack a record.
+        if isCurrent { catalog.beginReading(key) }
         var found = read(key, .all, &events, suspects: suspects)
         removeReplaced(in: &found, writtenNow: nil, &events)
         return isCurrent ? catalog.replaceRows(of: key, by: found.rows) : found.rows
