@@ -197,10 +197,15 @@ private final class SessionExchange: FetchReceiver {
         guard let cookies, head.status >= 200, head.fields["Set-Cookie"] != nil else {
             return perform { $0.receive { $0.fetchReceived(head, of: token) } }
         }
-        if sharesItsQueue { state.withLock { $0.queue = DispatchQueue(label: "DiskURLCache.answer") } }
+        if sharesItsQueue {
+            state.withLock { $0.queue = DispatchQueue(label: "DiskURLCache.answer") }
+            // However many cookies a server sets: the transfer waits for them, and its pieces do not pile up.
+            token.setPaused(true)
+        }
         perform { exchange in
             exchange.receive { receiver in
                 exchange.keep(head, in: cookies)
+                token.setPaused(false)
                 receiver.fetchReceived(head, of: token)
             }
         }

@@ -102,15 +102,20 @@
         }
 
         /// A client on an event loop.
-        private struct LoopTransport: LoadTransport {
+        private final class LoopTransport: LoadTransport {
             static let label = "event loop"
             let fields: HeaderFields
+            let pauses = Mutex<[Bool]>([])
             var sharesItsQueue: Bool { true }
+
+            init(fields: HeaderFields) { self.fields = fields }
 
             func send(
                 _ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver
             ) {
-                DispatchQueue(label: Self.label).async {
+                _ = token.didStart(
+                    cancel: {}, setPaused: { isPaused in self.pauses.withLock { $0.append(isPaused) } })
+                DispatchQueue(label: Self.label).async { [fields] in
                     receiver.fetchReceived(DeliveredHead(to: request, status: 200, fields: fields), of: token)
                     for text in ["one", "two"] { receiver.fetchReceived(Data(text.utf8), of: token) }
                     receiver.fetchEnded(nil, of: token)
@@ -145,12 +150,14 @@
             }
         }
 
-        /// The storage writes a file for each cookie. They are kept when the load hears of the head.
+        /// The storage writes a file for each cookie. They are kept when the load hears of the head, and the transfer
+        /// waits meanwhile.
         @Test(arguments: [false, true]) func cookiesAreNotKeptWhereAnswersArrive(setsCookies: Bool) {
             let names = setsCookies ? ["one", "two"] : []
             let fields = names.map { HeaderFields.Field(name: "Set-Cookie", value: "\($0)=1") }
             let configuration = URLSessionConfiguration.ephemeral
-            let transport = SessionTransport(LoopTransport(fields: HeaderFields(fields)), configuration)
+            let loop = LoopTransport(fields: HeaderFields(fields))
+            let transport = SessionTransport(loop, configuration)
             let receiver = LoopReceiver(configuration.httpCookieStorage)
             transport.send(
                 DiskURLCache.Request(Responses.request("/a")), by: .distantFuture, inPieces: true, token: FetchToken(),
@@ -158,6 +165,7 @@
             receiver.hasEnded.isSignalled("the end")
             #expect(receiver.calls.withLock { $0 } == ["200", "one", "two", "end"])
             #expect(receiver.cookies.withLock { $0 } == names)
+            #expect(loop.pauses.withLock { $0 } == (setsCookies ? [true, false] : []))
             #expect(receiver.queues.withLock { $0 } == [setsCookies ? "DiskURLCache.answer" : LoopTransport.label])
         }
 
