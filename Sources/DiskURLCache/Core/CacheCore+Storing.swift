@@ -242,7 +242,7 @@ extension CacheCore {
     /// Whether a stored response does not have all tags of a request that it answers.
     func lacksTags(_ variant: StoredVariant, of hop: ResolvedRequest) -> Bool {
         let tags = hop.options.tags
-        guard !tags.isEmpty, hop.key != nil else { return false }
+        guard !tags.isEmpty, hop.hasKey else { return false }
         return variant.metadata.tags.joined(withTags: tags).count > variant.metadata.tags.count
     }
 

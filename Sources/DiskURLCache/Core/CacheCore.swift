@@ -138,7 +138,7 @@ package final class CacheCore: Sendable {
         // A change would copy them.
         if isOffline { options.isOffline = true }
         // A method that has a key is cacheable: only a key policy gives a key to methods other than GET and HEAD.
-        if hop.key != nil { options.allow(hop.facts.method) }
+        if hop.hasKey { options.allow(hop.facts.method) }
         return options
     }
 

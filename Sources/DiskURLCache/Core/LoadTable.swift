@@ -43,7 +43,10 @@ package final class LoadTable: Sendable {
 
         var count: Int { wakes.count }
         /// In the order in which they joined.
-        var inOrder: [Wake] { wakes.values.sorted { $0.place < $1.place }.map(\.wake) }
+        var inOrder: [Wake] {
+            // Nearly all loads are alone, and to sort nothing takes two arrays.
+            wakes.isEmpty ? [] : wakes.values.sorted { $0.place < $1.place }.map(\.wake)
+        }
 
         func add(_ load: Load, _ wake: @escaping Wake) {
             joined += 1

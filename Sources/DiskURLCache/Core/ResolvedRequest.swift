@@ -43,6 +43,9 @@ package final class ResolvedRequest: Sendable {
     /// The key of the stored responses that may answer; nil for a request that is not cached.
     var key: RequestKey? { equivalent ?? decision.key }
 
+    /// Whether there is one: a load asks for that more often than for the key.
+    var hasKey: Bool { equivalent != nil || decision.isKey }
+
     /// The request with the stored responses of an equivalent; nil for those of its own URL.
     func answered(under equivalent: RequestKey?) -> ResolvedRequest {
         equivalent == self.equivalent ? self : ResolvedRequest(self, answeredUnder: equivalent)
@@ -83,7 +86,9 @@ package final class ResolvedRequest: Sendable {
 
     /// Why a response is not stored: the options that say so. Nil if none do.
     private func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
-        guard options(for: response).storage == .never else { return nil }
+        // The options are large, and each answer is asked twice.
+        let storage = rules.dependOnContentType ? options(for: response).storage : options.storage
+        guard storage == .never else { return nil }
         return rules.reasonNotToStore(request.options, contentType: response?["Content-Type"]) ?? .never
     }
 }

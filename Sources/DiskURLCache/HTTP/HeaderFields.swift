@@ -22,16 +22,37 @@ package struct HeaderFields: Sendable, Equatable {
     /// The fields in their order.
     fileprivate struct List: Sendable {
         let fields: [Field]
-        /// Most names that a load asks for are absent, and this says so at once.
-        let lengths: NameLengths
+        private let lengths: NameLengths
 
         init(_ fields: [Field]) {
             self.fields = fields
             var lengths = NameLengths()
-            fields.withUnsafeBufferPointer { fields in
-                for place in fields.indices { lengths.insert(fields[place].name) }
-            }
+            Self.forEach(in: fields) { name, _ in lengths.insert(name) }
             self.lengths = lengths
+        }
+
+        @inline(__always)
+        static func forEach(in fields: [Field], _ body: (_ name: String, _ value: String) -> Void) {
+            fields.withUnsafeBufferPointer { fields in
+                // By places, so that no field is copied.
+                for place in fields.indices { body(fields[place].name, fields[place].value) }
+            }
+        }
+
+        /// All values of `name`, joined by ", ".
+        subscript(name: String) -> String? {
+            // Most names that a load asks for are absent, and this says so at once.
+            guard lengths.mayContain(name) else { return nil }
+            let length = name.utf8.count
+            return fields.withUnsafeBufferPointer { fields in
+                var combined: String?
+                // By places, since nearly all fields have another name, and need not be copied.
+                for place in fields.indices
+                where fields[place].name.utf8.count == length && fields[place].name.hasSameLetters(as: name) {
+                    combined = combined.map { $0 + ", " + fields[place].value } ?? fields[place].value
+                }
+                return combined
+            }
         }
     }
 
@@ -94,10 +115,9 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     package subscript(name: String) -> String? {
-        let list: List
         switch storage {
-        case .list(let own): list = own
-        case .later(let later): list = later.list
+        case .list(let list): return list[name]
+        case .later(let later): return later.list[name]
         case .dictionary(let dictionary):
             var value: String?
             for (field, other) in dictionary where field.equalsIgnoringASCIICase(name) {
@@ -105,30 +125,6 @@ package struct HeaderFields: Sendable, Equatable {
             }
             return value
         }
-        guard list.lengths.mayContain(name), let first = Self.place(of: name, in: list.fields, from: 0) else {
-            return nil
-        }
-        var value = list.fields[first].value
-        var last = first
-        while let next = Self.place(of: name, in: list.fields, from: last + 1) {
-            value += ", " + list.fields[next].value
-            last = next
-        }
-        return value
-    }
-
-    /// The place of the first field of that name at or after a place. By places, since nearly all fields have another
-    /// name, and need not be copied.
-    private static func place(of name: String, in fields: [Field], from start: Int) -> Int? {
-        let length = name.utf8.count
-        var place = start
-        while place < fields.count {
-            if fields[place].name.utf8.count == length, fields[place].name.equalsIgnoringASCIICase(name) {
-                return place
-            }
-            place += 1
-        }
-        return nil
     }
 
     var isEmpty: Bool { count == 0 }
@@ -143,10 +139,7 @@ package struct HeaderFields: Sendable, Equatable {
         if case .dictionary(let dictionary) = storage {
             for (name, value) in dictionary { body(name, value) }
         } else {
-            fields.withUnsafeBufferPointer { fields in
-                // By places, so that no field is copied.
-                for place in fields.indices { body(fields[place].name, fields[place].value) }
-            }
+            List.forEach(in: fields, body)
         }
     }
 
@@ -269,7 +262,7 @@ struct FieldNames: Sendable {
     func contains(_ name: String) -> Bool {
         guard lengths.mayContain(name) else { return false }
         let length = name.utf8.count
-        // By places, as in `HeaderFields.place`.
+        // By places, since nearly all names are different, and need not be copied.
         for place in few.indices where few[place].utf8.count == length && few[place].equalsIgnoringASCIICase(name) {
             return true
         }

@@ -104,7 +104,7 @@ final class RequestFacts: Sendable {
     /// Of the cache; nil if the digests of credentials have none.
     let salt: CredentialSalt?
     /// Whether there is one of the fields that `wish` is asked for.
-    private let hasWishes: Bool
+    let hasWishes: Bool
 
     init(method: String, fields: HeaderFields, salt: CredentialSalt? = nil) {
         self.method = method

@@ -75,6 +75,8 @@ package enum KeyDecision: Sendable {
 
     package var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
+    var isKey: Bool { if case .key = self { true } else { false } }
+
     /// The reason why there is no key; nil if there is one.
     package var refusal: DiskURLCache.Reason? { if case .none(let reason) = self { reason } else { nil } }
 }

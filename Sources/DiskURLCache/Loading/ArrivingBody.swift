@@ -143,7 +143,7 @@ final class ArrivingBody: Sendable {
             storing: response == nil ? .over : .wanted(limit: limit), mayUseFile: true, pausable: pausable,
             refused: refused)
         state.mayUseFile = state.isForStore || Self.usesFile(reader, pausable)
-        self.state = Mutex(state)
+        self.state = Mutex(consume state)
         if response != nil, self.length > limit { giveUp(.tooLarge(bytes: self.length, limit: limit)) }
     }
 

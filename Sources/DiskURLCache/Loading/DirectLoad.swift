@@ -176,10 +176,9 @@ package final class LoadReader: Sendable {
 
     /// Goes on with a load.
     init(
-        _ beginning: LoadBeginning, over transport: any LoadTransport, timeout: TimeInterval? = nil,
+        _ beginning: consuming LoadBeginning, over transport: any LoadTransport, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
-        var beginning = beginning
         cache = beginning.cache
         self.transport = transport
         self.timeout = timeout
@@ -189,9 +188,10 @@ package final class LoadReader: Sendable {
             course = .ended(report)
         } else {
             load = DirectLoad(acceptsPieces: beginning.machine.streams, redirect: redirect)
+            let step = beginning.step
             let driver = LoadDriver(beginning, transport: transport, client: load)
             course = .driven(driver)
-            driver.start(with: beginning.step, at: .files)
+            driver.start(with: step, at: .files)
         }
     }
 

@@ -13,13 +13,13 @@ extension LoadDriver {
             }
         }
         let now = cache.now
-        let ticket = hop.key == nil ? nil : cache.store.ticket(at: now)
+        let ticket = hop.hasKey ? cache.store.ticket(at: now) : nil
         let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
         var request = hop.request
-        let conditions = ["If-None-Match", "If-Modified-Since"]
-        let isConditional = fields.fields.contains { conditions.contains($0.name) }
-        let isDistrusted = isConditional && hop.key.map { cache.loads.isDistrusted($0, now: now) } == true
         if !fields.isEmpty {
+            let conditions = ["If-None-Match", "If-Modified-Since"]
+            let isConditional = fields.fields.contains { conditions.contains($0.name) }
+            let isDistrusted = isConditional && hop.key.map { cache.loads.isDistrusted($0, now: now) } == true
             var all = request.headerFields
             for field in fields.fields where !isDistrusted || !conditions.contains(field.name) {
                 all.set(field.name, field.value)
@@ -70,7 +70,8 @@ extension LoadDriver {
     }
 
     private func answerQueue(of token: FetchToken) -> DispatchQueue? {
-        state.withLock { $0.fetch === token ? $0.answerQueue : nil }
+        guard transport.sharesItsQueue else { return nil }
+        return state.withLock { $0.fetch === token ? $0.answerQueue : nil }
     }
 
     /// An answer that removes stored responses is handled on a queue of its own from its head on: its client may hear
@@ -143,22 +144,21 @@ extension LoadDriver {
     /// same request has ended, and then looks up again.
     /// - Parameter ended: see `LoadTable.join`.
     private func takeRole(for hop: ResolvedRequest, _ key: RequestKey, ended: UInt64) -> LoadTable.Role {
-        // Once only: fetches of other keys count, too.
-        let ended = state.withLock { $0.lookedAgainFor == key ? nil : ended }
         let identity = FetchIdentity(
             key: key, owner: transport.owner, lastRemoval: cache.store.removals.last(concerning: key),
             fields: hop.facts.fields)
-        let leadsAlready = state.withLock { state in
+        let (leadsAlready, looksAgain) = state.withLock { state in
             // This load sends a second request, for example after a 304 that confirms no response. It must not wait for
             // itself.
-            if case .leads = state.sharing { return true }
+            if case .leads = state.sharing { return (true, false) }
             // Noted first, since the load may be woken as soon as it is in the table.
             state.sharing = .waits(identity)
-            return false
+            return (false, state.lookedAgainFor != key)
         }
         if leadsAlready { return .leads }
+        // Once only: fetches of other keys count, too.
         let role = cache.loads.join(
-            identity, as: ObjectIdentifier(self), ended: ended, now: cache.now, wake: endWait)
+            identity, as: ObjectIdentifier(self), ended: looksAgain ? ended : nil, now: cache.now, wake: endWait)
         let isLate = state.withLock { state in
             switch role {
             case .leads: state.sharing = .leads(identity)

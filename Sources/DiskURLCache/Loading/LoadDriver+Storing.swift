@@ -77,8 +77,9 @@ extension LoadDriver {
     }
 
     func store(_ storing: LoadMachine.Storing) {
-        let (hop, ticket) = state.withLock { ($0.hop, $0.ticket) }
-        let (body, usedCredentials) = state.withLock { ($0.body, $0.usedCredentials) }
+        let (hop, ticket, body, usedCredentials) = state.withLock {
+            ($0.hop, $0.ticket, $0.body, $0.usedCredentials)
+        }
         guard let key = hop.key else { return }
         if usedCredentials { return note(.credentials) }
         if let basis = storing.basis, !isStored(basis, of: key) { return note(.removedMeanwhile) }

@@ -70,7 +70,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     /// Goes on with a load that has begun: with `start(with:at:)`.
-    convenience init(_ beginning: LoadBeginning, transport: any LoadTransport, client: any LoadClient) {
+    convenience init(_ beginning: consuming LoadBeginning, transport: any LoadTransport, client: any LoadClient) {
         self.init(beginning.machine, beginning.cache, transport, client, refreshKey: nil)
     }
 
@@ -129,7 +129,6 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
         var calls: [LoadCall] = []
-        calls.reserveCapacity(actions.count)
         for index in actions.indices {
             let action = actions[index]
             if place != .files, let queue = queue(for: action, at: place) {

@@ -12,7 +12,7 @@ extension LoadMachine {
     }
 
     private mutating func decide(now: Date) -> [Action] {
-        guard hop.key != nil else {
+        guard hop.hasKey else {
             // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the
             // answer is not stored.
             guard mayUseNetwork else { return refuse(hop.decision.refusal ?? .methodNotCached) }

@@ -27,10 +27,11 @@ extension LoadMachine {
     /// to serve both without another request, and a load waits only once: the first answer was of no use to it. A
     /// refresh never waits.
     private var isCollapsible: Bool {
-        guard facts.isRetrieval, hop.key != nil, waited == nil, !isRefresh else { return false }
+        guard facts.isRetrieval, hop.hasKey, waited == nil, !isRefresh else { return false }
         // It asks for the origin's own answer.
         if facts.directives.wantOrigin(policy) { return false }
         // It asks for a part, or whether something has changed.
+        guard facts.hasWishes else { return true }
         let fields = ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
         return fields.allSatisfy { facts.wish($0) == nil }
     }
@@ -111,7 +112,7 @@ extension LoadMachine {
     /// What the answer says is no longer valid (RFC 9111 §4.4).
     func invalidation(by head: ResponseHead, isShared: Bool) -> Invalidation? {
         Invalidation(
-            method: facts.method, isKeyed: hop.key != nil, concernsURL: hop.options.invalidatesURL != false,
+            method: facts.method, isKeyed: hop.hasKey, concernsURL: hop.options.invalidatesURL != false,
             target: hop.request.foundationURL, status: head.status, fields: head.fields, isShared: isShared)
     }
 
@@ -201,7 +202,7 @@ extension LoadMachine {
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
         // Not after the beginning of another answer was delivered.
-        guard fetch.answer?.isDelivered != true, hop.key != nil else { return fail(error) }
+        guard fetch.answer?.isDelivered != true, hop.hasKey else { return fail(error) }
         let decider = decider(now: now)
         switch decider.errorFallback() {
         case .reuse(let reuse) where isCycle(reuse): return fail(error)

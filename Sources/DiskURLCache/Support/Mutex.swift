@@ -11,8 +11,8 @@ package final class Mutex<Value>: @unchecked Sendable {
     // Lock and value are in memory of their own, so that Swift does not check exclusive access at run time, which the
     // lock ensures (a twentieth of a memory hit).
     private let memory: UnsafeMutableRawPointer
-    private let lock: UnsafeMutablePointer<Lock>
-    private let value: UnsafeMutablePointer<Value>
+    @usableFromInline let lock: UnsafeMutablePointer<Lock>
+    @usableFromInline let value: UnsafeMutablePointer<Value>
 
     /// - Parameter isContended: true for one of several locks that many threads take all the time. The lock then fills
     ///   whole cache lines, so that threads that take different locks do not slow each other down. Making it costs
@@ -22,9 +22,11 @@ package final class Mutex<Value>: @unchecked Sendable {
         let valueOffset =
             (MemoryLayout<Lock>.size + MemoryLayout<Value>.alignment - 1) / MemoryLayout<Value>.alignment
             * MemoryLayout<Value>.alignment
-        memory = .allocate(
-            byteCount: (valueOffset + MemoryLayout<Value>.size + unit - 1) / unit * unit,
-            alignment: max(unit, MemoryLayout<Value>.alignment))
+        let size = (valueOffset + MemoryLayout<Value>.size + unit - 1) / unit * unit
+        assert(MemoryLayout<Value>.alignment <= unit)
+        // `allocate` asks for the alignment that `malloc` has anyway, which takes longer; a load makes six locks.
+        guard let memory = isContended ? aligned_alloc(unit, size) : malloc(size) else { fatalError("no memory") }
+        self.memory = memory
         lock = memory.initializeMemory(as: Lock.self, to: Lock())
         self.value = (memory + valueOffset).initializeMemory(as: Value.self, to: value)
         Self.initialize(lock)
@@ -34,9 +36,11 @@ package final class Mutex<Value>: @unchecked Sendable {
         Self.destroy(lock)
         value.deinitialize(count: 1)
         lock.deinitialize(count: 1)
-        memory.deallocate()
+        free(memory)
     }
 
+    // Other modules of the package call it for each value's own type, too.
+    @inlinable
     @inline(__always)
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         Self.lock(lock)

@@ -40,7 +40,8 @@ extension String {
         utf8.count == other.utf8.count && hasSameLetters(as: other)
     }
 
-    private func hasSameLetters(as other: String) -> Bool {
+    /// The same for texts of one length.
+    func hasSameLetters(as other: String) -> Bool {
         withBytes { left in
             other.withBytes { right in
                 for index in 0..<left.count {

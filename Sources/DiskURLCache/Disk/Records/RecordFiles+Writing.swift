@@ -1,7 +1,8 @@
 import Foundation
 
 /// A file in a free slot, for a record that is being written. It has no row, and examinations leave it alone.
-final class ReservedSlot: Sendable {
+final class ReservedSlot: @unchecked Sendable {
+    // @unchecked: `closed` is reached only while this object's `SharedLock` is held, and the rest is constant.
     let name: RecordName
     let file: Int32
     /// The rows of the name's other records when the slot was reserved.
@@ -9,7 +10,7 @@ final class ReservedSlot: Sendable {
     /// The folder of records in which the file was made.
     let folder: FileIdentity?
     private let files: any FileSystem
-    private let closed = Mutex(false)
+    @exclusivity(unchecked) private var closed = false
 
     init(
         _ name: RecordName, _ file: Int32, beside rows: [IndexRow], in folder: FileIdentity?, _ files: any FileSystem
@@ -23,10 +24,10 @@ final class ReservedSlot: Sendable {
 
     deinit { try? close() }
 
-    var isClosed: Bool { closed.withLock { $0 } }
+    var isClosed: Bool { SharedLock.withLock(of: self) { closed } }
 
     func close() throws(Errno) {
-        let wasClosed = closed.withLock { closed in
+        let wasClosed = SharedLock.withLock(of: self) {
             defer { closed = true }
             return closed
         }

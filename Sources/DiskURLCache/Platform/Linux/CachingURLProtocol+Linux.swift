@@ -152,7 +152,7 @@
                 let cache = link.cache, let request = task.originalRequest
             else { return }
             let hop = cache.resolve(DiskURLCache.Request(link.effectiveRequest(request)), variant: link.keyVariant)
-            let isKeyed = hop.key != nil && Self.reasonToBypass(task, hop, link) == nil
+            let isKeyed = hop.hasKey && Self.reasonToBypass(task, hop, link) == nil
             guard
                 let invalidation = Invalidation(
                     method: hop.facts.method, isKeyed: isKeyed, concernsURL: hop.options.invalidatesURL != false,
