@@ -32,6 +32,8 @@ package struct DiskConfiguration: Sendable {
     var passActivity: PassTime.Activity?
     /// The seconds between a change and the pass that follows it: long enough to handle a burst of changes together.
     var maintenanceDelay = 0.02
+    /// The least seconds between two passes that follow changes, while nothing has to be evicted or examined.
+    var idleInterval = 1.0
     /// The seconds between two savings of a changing index. A crash loses the times of use since the last saving. An
     /// owner makes a pass so often also if nothing happens in it.
     var savingInterval = 60.0

@@ -188,7 +188,7 @@ extension DiskStore {
         }
         if let failure = beginStore(of: key.name) { return .dropped(.diskFailed(errno: failure.code)) }
         defer { endStore(of: key.name) }
-        defer { maintenance.schedule(after: configuration.maintenanceDelay) }
+        defer { scheduleAfterWriting() }
         do throws(Errno) {
             return try records.store(&record, place: place, usedAt: usedAt, in: self) ? .written : .superseded
         } catch {
@@ -232,8 +232,16 @@ extension DiskStore {
             endStore(of: key.name)
             if !isRewritten { return false }
         }
-        maintenance.schedule(after: configuration.maintenanceDelay)
+        scheduleAfterWriting()
         return true
+    }
+
+    /// A pass soon if it may have to evict or examine. Otherwise it would find nothing to do, fifty times a second
+    /// while responses are stored.
+    private func scheduleAfterWriting() {
+        let isSettled = withIO { catalog.isSettled(besides: bytesBesidesRecords($0)) }
+        maintenance.schedule(
+            after: configuration.maintenanceDelay, sinceLastPass: isSettled ? configuration.idleInterval : 0)
     }
 
     // MARK: Large bodies

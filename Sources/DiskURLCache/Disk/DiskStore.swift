@@ -122,8 +122,10 @@ package final class DiskStore: StorageLayer {
     ) throws(Failure) -> Value {
         try io.withLock { io in
             let result = Result { () throws(Failure) in try body(&io) }
-            events += io.events
-            io.events = []
+            if !io.events.isEmpty {
+                events += io.events
+                io.events = []
+            }
             return result
         }.get()
     }
@@ -313,9 +315,9 @@ package final class DiskStore: StorageLayer {
 
     /// The bytes that the directory takes on disk: records, folders and index files, and the space reserved for
     /// arriving bodies.
-    func footprint(_ io: Section) -> Int {
-        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
-    }
+    func footprint(_ io: Section) -> Int { catalog.read { $0.bytes } + bytesBesidesRecords(io) }
+
+    func bytesBesidesRecords(_ io: Section) -> Int { io.directory.overhead + incoming.bytes }
 
     /// The bytes above the capacity; negative if below.
     var excess: Int { withIO { footprint($0) - catalog.capacity } }

@@ -169,6 +169,33 @@ import Testing
         hasPassed.isSignalled("a pass after the timer was suspended")
     }
 
+    /// Stores that leave nothing to do are followed by a pass now and then; those that exceed the capacity by one soon.
+    @Test func passesAreRareWhileTheyFindNothing() async throws {
+        let files = FaultyFileSystem()
+        var configuration = DiskConfiguration(directory: fixture.directory, capacity: 1 << 20)
+        configuration.maintenanceDelay = 0
+        configuration.idleInterval = 1_000
+        let store = DiskStore(configuration: configuration, fileSystem: files)
+        store.flush()
+        // Each pass lists the directory.
+        func hasPassed() -> Bool { files.takeCalls().contains { $0.operation == .list } }
+        // One pass, whether or not that of the opening has come already.
+        store.maintenance.pause()
+        store.maintenance.schedule(after: 0)
+        _ = files.takeCalls()
+        store.maintenance.resume()
+        await eventually("a pass") { hasPassed() }
+        store.maintenance.perform {}
+        _ = files.takeCalls()
+        for number in 1..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(!hasPassed())
+        let count = 1_100
+        for number in 0..<count { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        await eventually("the eviction") { store.catalog.read { $0.bytes } <= 1 << 20 }
+        #expect(hasPassed())
+    }
+
     @Test("The first lookups do not wait for the index") func lookupsBeforeTheIndex() throws {
         var store = fixture.open()
         for number in 0..<10 { store.store(.test(testBody(number)), for: .test("\(number)")) }

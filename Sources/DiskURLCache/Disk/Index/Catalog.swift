@@ -80,6 +80,15 @@ final class Catalog: Sendable {
     /// Whether no other cache changes the records, and the index knows all of them.
     var isAloneAndCurrent: Bool { contents.withLock { $0.state.isAlone && $0.state.isCurrent } }
 
+    /// Whether no other cache changes the records, the index is right for every key, and nothing has to be evicted.
+    /// - Parameter bytes: what the directory takes on disk in addition to the records.
+    func isSettled(besides bytes: Int) -> Bool {
+        contents.withLock { contents in
+            contents.state.isAlone && contents.state.isCurrent && contents.examinations.isEmpty
+                && contents.index.bytes + bytes <= contents.capacity
+        }
+    }
+
     /// Notes that the index may lack records, or describe a different folder. The owner lists the folder again; until
     /// then slots are probed.
     func distrust() { contents.withLock { $0.distrust() } }

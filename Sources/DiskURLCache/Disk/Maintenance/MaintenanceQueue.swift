@@ -8,6 +8,8 @@ package final class MaintenanceQueue: Sendable {
     private struct State {
         /// The time when the timer fires; nil while it is suspended.
         var deadline: Double?
+        /// When the last pass began.
+        var lastPass = -Double.infinity
         var isPaused = false
         var work: @Sendable () -> Void = {}
     }
@@ -39,12 +41,14 @@ package final class MaintenanceQueue: Sendable {
     }
 
     /// Schedules a pass within this many seconds.
-    func schedule(after seconds: Double) {
+    /// - Parameter interval: the seconds that must have passed since the last pass, for one that is not urgent.
+    func schedule(after seconds: Double, sinceLastPass interval: Double = 0) {
         let now = MonotonicTime.seconds
         state.withLock { state in
-            if let deadline = state.deadline, deadline <= now + seconds { return }
-            state.deadline = now + seconds
-            if !state.isPaused { timer.start(after: seconds) }
+            let next = max(now + seconds, state.lastPass + interval)
+            if let deadline = state.deadline, deadline <= next { return }
+            state.deadline = next
+            if !state.isPaused { timer.start(after: next - now) }
         }
     }
 
@@ -54,6 +58,7 @@ package final class MaintenanceQueue: Sendable {
             guard !state.isPaused else { return nil }
             // Scheduling a pass from now on starts the timer again.
             state.deadline = nil
+            state.lastPass = MonotonicTime.seconds
             return state.work
         }
         guard let work else { return }

@@ -128,7 +128,10 @@ final class IncomingSpace: Sendable {
     /// The bodies by the paths of their files. Empty references are those whose file does not exist yet.
     private let bodies = Mutex([String: WeakReference<IncomingBody>]())
 
-    private var living: [IncomingBody] { bodies.withLock { Array($0.values) }.compactMap(\.object) }
+    private var living: [IncomingBody] {
+        // None mostly, and each store asks.
+        bodies.withLock { $0.isEmpty ? [] : Array($0.values) }.compactMap(\.object)
+    }
 
     var bytes: Int { living.reduce(0) { $0 + $1.reserved } }
 
