@@ -123,6 +123,9 @@ extension DiskURLCache {
     /// the network (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails
     /// after a stored answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no
     /// stored answer, so the sequence ends without it. Ending the loop early cancels the load.
+    ///
+    /// If the task of the loop is cancelled, the sequence ends without an error, as every `AsyncThrowingStream`: after
+    /// the loop, `Task.isCancelled` tells whether an answer is missing.
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
