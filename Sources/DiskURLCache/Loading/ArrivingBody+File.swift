@@ -1,13 +1,46 @@
 import Dispatch
 import Foundation
 
-// How the bytes of a body leave the memory, in batches and by one thread at a time; and the body when it is whole.
+// How a body is gathered in memory; how its bytes get to the file, in batches and by one thread at a time; and the body
+// when it is whole.
 
 extension ArrivingBody {
+    // MARK: In memory
+
+    /// Copies the piece behind those before it, so that the body is in one place as soon as it is whole. A body of one
+    /// piece is not copied.
+    func gather(_ piece: Data, _ state: inout State) {
+        guard gathers(state) else {
+            state.gathered = nil
+            return
+        }
+        if state.count > piece.count {
+            state.gathered?.append(piece)
+        } else {
+            state.gathered = piece.count < length ? joined([piece]) : piece
+        }
+    }
+
+    /// Whether memory keeps the whole body: for a client that takes it whole, or for the store.
+    private func gathers(_ state: State) -> Bool {
+        if isForWholeReader { return true }
+        return state.isForStore && (!state.usesFile || max(state.count, length) <= Self.memoryLimit)
+    }
+
+    /// The pieces in one, with space for those that follow.
+    private func joined(_ pieces: [Data]) -> Data {
+        let count = pieces.reduce(0) { $0 + $1.count }
+        var data = Data(capacity: max(count, min(length, Self.largestReservation)))
+        for piece in pieces { data.append(piece) }
+        return data
+    }
+
+    // MARK: To the file
+
     /// Whether there is so much in memory that some of it is written to a file.
     func hasTooMuch(_ state: State) -> Bool {
         guard state.usesFile else { return false }
-        let isLarge = state.file != nil || state.isForStore && length > Self.memoryLimit
+        let isLarge = state.file != nil || state.isForStore && length > Self.batch
         return state.bytesInMemory > (isLarge ? Self.batch : Self.memoryLimit)
     }
 
@@ -27,12 +60,13 @@ extension ArrivingBody {
 
     /// The file of a body that is whole gets what it does not have yet. On `fileQueue`; nothing is done without a file.
     func writeRest() {
-        while let batch = nextBatch({ $0.isForStore && $0.usesFile && $0.file != nil && !$0.pieces.isEmpty }) {
+        while let batch = nextBatch({ $0.isForFile && $0.file != nil && $0.bytesInMemory > 0 }) {
             write(batch)
         }
     }
 
-    /// What is written at once. These are the first of `state.pieces` until `end(_:)` removes them there.
+    /// What is written at once. These are the first of `state.pieces` until `end(_:)` removes them there, or a copy of
+    /// the next bytes in `state.gathered`.
     private struct Batch {
         let pieces: [Data]
         var file: IncomingBody?
@@ -47,8 +81,15 @@ extension ArrivingBody {
             resumeIfCaughtUp(&state)
             guard isNeeded(state) else { return nil }
             state.isWriting = true
-            return Batch(pieces: state.pieces, file: state.file, isForStore: state.isForStore)
+            return Batch(pieces: nextPieces(state), file: state.file, isForStore: state.isForStore)
         }
+    }
+
+    private func nextPieces(_ state: State) -> [Data] {
+        guard isForWholeReader, let gathered = state.gathered else { return state.pieces }
+        // A copy, since the next piece is appended meanwhile.
+        let (start, end) = (state.written, min(state.written + Self.batch, state.count))
+        return [Data(gathered[start..<end])]
     }
 
     private func write(_ batch: Batch) {
@@ -80,7 +121,7 @@ extension ArrivingBody {
             if case .pieces = reader {
                 state.unread = (state.unread.isEmpty ? end - unread : state.unread.lowerBound)..<end
             }
-            state.pieces.removeFirst(batch.pieces.count)
+            if !isForWholeReader { state.pieces.removeFirst(batch.pieces.count) }
             state.takenPieces -= taken
             state.bytesInMemory -= bytes
             state.file = batch.file
@@ -94,47 +135,42 @@ extension ArrivingBody {
     private func stayInMemory() {
         let limit = cache.store.largestMemoryEntry
         let bytes = state.withLock { state in
-            if state.isForStore { state.storing = .wantedInMemory(limit: limit) }
-            // One piece for a client that takes the body whole: later ones are appended to it.
-            if isForWholeReader { state.pieces = [Self.joined(state.pieces)] }
+            gatherAll(&state, behind: Data(), limit: limit)
             return max(state.count, length)
         }
         if bytes > limit { giveUp(.tooLarge(bytes: bytes, limit: limit)) }
     }
 
-    /// The disk took less than the batch. The body continues in memory; it is not stored if memory may not keep it.
-    private func failed(_ failure: DiskURLCache.Reason, _ batch: Batch) {
-        let (before, written, count) = state.withLock { ($0.file, $0.written, $0.count) }
-        let isKeptWhole = isForWholeReader || batch.isForStore && count <= cache.store.largestMemoryEntry
-        let beginning = isKeptWhole ? before.map { $0.opening.part(0..<written).contents } ?? Data() : nil
-        state.withLock { state in
-            state.mayUseFile = false
-            guard let beginning else { return }
-            // A client that takes pieces may have taken a part of the file.
-            let taken = state.unread.isEmpty ? beginning.count : state.unread.lowerBound
-            let parts = [beginning.prefix(taken), beginning.dropFirst(taken)].filter { !$0.isEmpty }.map { Data($0) }
-            state.pieces = parts + state.pieces
-            if taken > 0, !parts.isEmpty { state.takenPieces += 1 }
-            state.bytesInMemory += beginning.count
-            state.file = nil
-            state.unread = 0..<0
-            if isForWholeReader {
-                state.pieces = [Self.joined(state.pieces)]
-                state.takenPieces = 0
-            }
-            if batch.isForStore, state.isForStore {
-                state.storing = .wantedInMemory(limit: cache.store.largestMemoryEntry)
-            }
-        }
-        (batch.file ?? before)?.discard()
-        if batch.isForStore, beginning == nil || count > cache.store.largestMemoryEntry { giveUp(failure) }
+    /// The body goes on in memory.
+    /// - Parameter beginning: what came before `pieces`.
+    private func gatherAll(_ state: inout State, behind beginning: Data, limit: Int) {
+        guard state.isForStore else { return }
+        state.storing = .wantedInMemory(limit: limit)
+        state.gathered = state.gathered ?? joined([beginning] + state.pieces)
     }
 
-    static func joined(_ pieces: [Data]) -> Data {
-        guard pieces.count > 1 else { return pieces.first ?? Data() }
-        var data = Data(capacity: pieces.reduce(0) { $0 + $1.count })
-        for piece in pieces { data.append(piece) }
-        return data
+    /// The disk took less than the batch. The body continues in memory; it is not stored if memory may not keep it. A
+    /// client that takes pieces still gets those that the file has from there.
+    private func failed(_ failure: DiskURLCache.Reason, _ batch: Batch) {
+        let limit = cache.store.largestMemoryEntry
+        let (before, written, count, isGathered) = state.withLock {
+            ($0.file, $0.written, max($0.count, length), $0.gathered != nil)
+        }
+        // Nil if memory may not keep the body, or the file cannot be read.
+        let beginning: Data?
+        if count > limit {
+            beginning = nil
+        } else if let before, !isGathered {
+            beginning = before.opening.part(0..<written).contents
+        } else {
+            beginning = Data()
+        }
+        state.withLock { state in
+            state.mayUseFile = false
+            if batch.isForStore, let beginning { gatherAll(&state, behind: beginning, limit: limit) }
+        }
+        (batch.file ?? before)?.discard()
+        if batch.isForStore, beginning == nil { giveUp(failure) }
     }
 
     // MARK: Whole
@@ -146,70 +182,31 @@ extension ArrivingBody {
         var file: IncomingBody?
     }
 
-    /// All that has arrived, as it is at one moment: the load may be cancelled at the next, and then the body has no
-    /// bytes any more.
-    private struct Arrived {
-        var file: IncomingBody?
-        /// How many bytes of the body the file has. The others are in `pieces`.
-        var written: Int
-        var pieces: [Data]
-        /// The whole body, if it was read from the file before.
-        var gathered: Data?
-
-        init(_ state: State) {
-            file = state.file
-            written = state.written
-            pieces = state.pieces
-            gathered = state.gathered
-        }
-    }
-
     /// The body for the store, after its last piece; on `fileQueue` if it has one. Nil if the load has ended: what its
     /// client did not need is gone, so what is left is not the body.
     var content: Result<Whole, DiskURLCache.Reason>? {
         writeRest()
-        let (arrived, refusal) = state.withLock { state -> (Arrived?, DiskURLCache.Reason?) in
+        return state.withLock { state in
             switch state.storing {
-            case .wanted, .wantedInMemory: (Arrived(state), nil)
-            case .refused(let reason): (nil, reason)
-            case .over: (nil, nil)
+            case .refused(let reason): return .failure(reason)
+            case .over: return nil
+            case .wanted, .wantedInMemory:
+                let file = state.isForFile ? state.file : nil
+                if let file, state.gathered == nil { return .success(Whole(body: .file(file.opening), file: file)) }
+                return .success(Whole(body: .memory(state.gathered ?? joined(state.pieces)), file: file))
             }
         }
-        if let refusal { return .failure(refusal) }
-        guard let arrived else { return nil }
-        if let file = arrived.file, !isForWholeReader { return .success(Whole(body: .file(file.opening), file: file)) }
-        guard let data = gathered(arrived) else { return .failure(.diskFailed(errno: EIO)) }
-        return .success(Whole(body: .memory(data), file: arrived.file))
     }
 
-    /// The whole body in memory, for a client that takes it whole; read from its file if it has one, so on `fileQueue`
-    /// then. Nil if the file cannot be read, or the load has ended.
-    var gathered: Data? {
-        state.withLock { $0.isAbandoned ? nil : Arrived($0) }.flatMap { gathered($0) }
-    }
-
-    private func gathered(_ arrived: Arrived) -> Data? {
-        guard let file = arrived.file else { return keepGathered(Self.joined(arrived.pieces)) }
-        if let data = arrived.gathered { return data }
-        return file.opening.part(0..<arrived.written).contents(followedBy: arrived.pieces).map { keepGathered($0) }
-    }
-
-    private func keepGathered(_ data: Data) -> Data {
-        // A client that takes pieces still has its place among them.
-        guard isForWholeReader else { return data }
-        state.withLock { state in
-            guard !state.isAbandoned else { return }
-            state.gathered = data
-            if state.file == nil, !state.isWriting { state.pieces = [data] }
-        }
-        return data
-    }
+    /// The whole body, for a client that takes it whole. Nil if the load has ended.
+    var gathered: Data? { state.withLock { $0.isAbandoned ? nil : $0.gathered ?? Data() } }
 
     /// Reads the whole body, also once it is stored or discarded: for a delegate, or an app, that looks at a response
     /// before it is stored. If its file cannot be read, the body is given up.
     var reading: @Sendable () -> Data {
-        let (file, written, pieces) = state.withLock { ($0.file, $0.written, $0.pieces) }
-        guard let opening = file?.opening.part(0..<written) else { return { Self.joined(pieces) } }
+        let (gathered, file, written, pieces) = state.withLock { ($0.gathered, $0.file, $0.written, $0.pieces) }
+        if let gathered { return { gathered } }
+        guard let opening = file?.opening.part(0..<written) else { return { [self] in joined(pieces) } }
         return { [self] in
             // The process would crash on a mapped file that is cut or cannot be read, so the file is read.
             if let data = opening.contents(followedBy: pieces) { return data }

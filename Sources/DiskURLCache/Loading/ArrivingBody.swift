@@ -4,18 +4,20 @@ import Foundation
 /// The body of an answer while it arrives: the one owner of its bytes, until the client has taken them and the store
 /// has them.
 ///
-/// A body has two states. Up to a megabyte it is in memory. Above, what is in memory is written to a file, in batches,
-/// on a queue of its own, so that a slow disk stops neither the network nor another load. A body that is to be stored
-/// has a file with all its bytes, which becomes the record. For any other body the file has no name, and is there for
-/// what the client has not taken yet: a transfer of URLSession cannot be paused on Linux, so a client that is slower
-/// than the network would fill the memory. A transport that can be paused is paused instead.
+/// A body that is to be stored is written to a file while it arrives, in batches, on a queue of its own, so that a slow
+/// disk stops neither the network nor another load. The file has all its bytes, and becomes the record. What arrives is
+/// gathered in memory, too, up to a megabyte, or all of it for a client that takes the body whole.
+///
+/// For any other body the file has no name, and is there for what the client has not taken yet, if that is more than a
+/// megabyte: a transfer of URLSession cannot be paused on Linux, so a client that is slower than the network would fill
+/// the memory. A transport that can be paused is paused instead.
 ///
 /// One thread at a time appends, one reader takes, and one thread at a time writes.
 final class ArrivingBody: Sendable {
     enum Reader {
         /// Takes the pieces as they arrive.
         case pieces(any LoadClient)
-        /// Takes the whole body at the end: a body that is not stored stays in memory, where it has to be in the end.
+        /// Takes the whole body at the end: it is gathered in memory, where it has to be then.
         case whole
         /// A refresh in the background: only the store takes the body.
         case none
@@ -45,19 +47,19 @@ final class ArrivingBody: Sendable {
         var storing: Storing
         /// The bytes that have arrived so far.
         var count = 0
-        /// What is in memory: the latest pieces, which no file has yet.
+        /// All that has arrived, in one piece. Nil before the first piece, and for a body that memory does not keep.
+        var gathered: Data?
+        /// The latest pieces, which no file has yet. None for a client that takes the body whole: `gathered` has them.
         var pieces: [Data] = []
+        /// The bytes of `pieces`, or those of `gathered` that are still to be written.
         var bytesInMemory = 0
         /// How many of `pieces` the client has taken.
         var takenPieces = 0
-        /// The file for the bytes that came before those in memory. Of a body for the store, or for a client that
-        /// takes it whole, it has all of these; of any other body, those that the client had not taken when they were
-        /// written.
+        /// The file for the bytes that came before those in `pieces`. Of a body for the store it has all of these; of
+        /// any other body, those that the client had not taken when they were written.
         var file: IncomingBody?
         /// The bytes of the file that a client that takes pieces has not taken.
         var unread = 0..<0
-        /// The whole body, once it was read from its file for a client that takes it whole.
-        var gathered: Data?
         /// Made with the first write.
         var queue: DispatchQueue?
         /// Whether a file may have what is too much for memory. Not if the disk has failed.
@@ -91,11 +93,15 @@ final class ArrivingBody: Sendable {
         /// Whether what is too much for memory goes to a file now.
         var usesFile: Bool { if case .wantedInMemory = storing { false } else { mayUseFile } }
 
+        /// Whether the file gets all of it.
+        var isForFile: Bool { isForStore && usesFile }
+
         /// The bytes that the file has of the body.
         var written: Int { count - bytesInMemory }
 
         /// Lets go of all bytes.
         mutating func release() {
+            gathered = nil
             pieces = []
             takenPieces = 0
             bytesInMemory = 0
@@ -106,8 +112,8 @@ final class ArrivingBody: Sendable {
     /// Bytes of a body that are kept in memory, and that may wait for a client before its transfer is paused.
     static let memoryLimit = TieredStore.gatheringLimit
     /// Memory that is taken at once for a body, in bytes: what a head says of its length may be wrong.
-    private static let largestReservation = 4 << 20
-    /// Bytes that are written at once to a file that is in use already.
+    static let largestReservation = 4 << 20
+    /// Bytes that are written at once to a file that is for the store, or in use already.
     static let batch = 256 << 10
     /// A transport is also paused if so much waits for the disk.
     static let writingLimit = 4 << 20
@@ -193,27 +199,10 @@ final class ArrivingBody: Sendable {
     }
 
     private func keep(_ piece: Data, _ state: inout State) {
-        switch reader {
-        case .none where !state.isForStore: return
-        case .none: break
-        case .pieces: state.undelivered += piece.count
-        case .whole where joins(piece, state):
-            if state.pieces.isEmpty { state.pieces = [Data(capacity: min(length, Self.largestReservation))] }
-            state.pieces[state.pieces.count - 1].append(piece)
-            state.bytesInMemory += piece.count
-            return
-        case .whole: break
-        }
-        state.pieces.append(piece)
+        gather(piece, &state)
+        if case .pieces = reader { state.undelivered += piece.count } else if !state.isForFile { return }
         state.bytesInMemory += piece.count
-    }
-
-    /// Whether a piece is copied behind the bytes in memory, for a client that takes the body whole: as long as these
-    /// go to no file, and if there is more than this piece. So the bytes are copied once, while more arrive.
-    private func joins(_ piece: Data, _ state: State) -> Bool {
-        guard !state.isWriting, state.file == nil else { return false }
-        if state.usesFile, length == 0 || state.bytesInMemory + piece.count > Self.memoryLimit { return false }
-        return !state.pieces.isEmpty || piece.count < length
+        if !isForWholeReader { state.pieces.append(piece) }
     }
 
     /// Whether the client or the disk is so far behind that the transfer waits.
@@ -254,11 +243,12 @@ final class ArrivingBody: Sendable {
         state.withLock { state in
             if !state.unread.isEmpty, let file = state.file {
                 let end = min(state.unread.lowerBound + OpenBody.pieceLength, state.unread.upperBound)
-                let part = file.opening.part(state.unread.lowerBound..<end)
+                let range = state.unread.lowerBound..<end
+                let part = state.gathered.map { Part.piece(Data($0[range])) } ?? .file(file.opening.part(range))
                 state.unread = end..<state.unread.upperBound
                 dropWhatWasTaken(&state)
-                noteTaken(part.count, &state)
-                return .file(part)
+                noteTaken(range.count, &state)
+                return part
             }
             if state.takenPieces < state.pieces.count {
                 let piece = state.pieces[state.takenPieces]
@@ -279,9 +269,14 @@ final class ArrivingBody: Sendable {
         resumeIfCaughtUp(&state)
     }
 
-    /// Frees what the client has taken, unless the store needs it, or a thread is writing it.
+    /// Frees what the client has taken, unless the file is to have it, or a thread is writing it.
     func dropWhatWasTaken(_ state: inout State) {
-        guard case .pieces = reader, !state.isForStore, !state.isWriting else { return }
+        guard !state.isForFile, !state.isWriting else { return }
+        guard case .pieces = reader else {
+            state.pieces = []
+            state.bytesInMemory = 0
+            return
+        }
         // The next time that there is too much, a new file is made: this one has nothing more to give.
         if state.unread.isEmpty { state.file = nil }
         guard state.takenPieces > 0 else { return }
@@ -321,8 +316,9 @@ final class ArrivingBody: Sendable {
     private func endStoring(_ state: inout State, _ storing: Storing) {
         if state.isForStore { state.storing = storing }
         let file = state.file
-        // A body that has a file goes on in it, without a name.
-        state.mayUseFile = state.mayUseFile && (file != nil || Self.usesFile(reader, state.pausable))
+        // A body that has a file goes on in it, without a name, unless memory has it anyway.
+        state.mayUseFile =
+            state.mayUseFile && !isForWholeReader && (file != nil || Self.usesFile(reader, state.pausable))
         if case .none = reader { abandon(&state) }
         dropWhatWasTaken(&state)
         if let file { state.queue?.async { file.discard() } }

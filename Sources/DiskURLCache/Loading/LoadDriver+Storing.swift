@@ -193,9 +193,9 @@ extension LoadMachine.Action {
     /// Whether it reads or writes files, if the cache has a disk layer.
     var usesFiles: Bool {
         switch self {
-        case .store, .change, .readBody, .forget, .deliverGathered, .confirmStorage: true
+        case .store, .change, .readBody, .forget, .confirmStorage: true
         case .lookUp, .fetch, .cancelFetch, .release, .distrustValidators, .beginBody, .keep, .deliverNetworkHead,
-            .deliverStoredHead, .answer, .deliverBody, .finish, .fail, .invalidate, .redirect,
+            .deliverStoredHead, .answer, .deliverBody, .deliverGathered, .finish, .fail, .invalidate, .redirect,
             .refreshInBackground:
             false
         }

@@ -167,12 +167,7 @@ final class LoadDriver: FetchReceiver, Sendable {
                 if answer.body.count > 0 { calls.append(Self.delivery(answer.body)) }
                 calls.append(.finish(end()))
             case .deliverBody(let body): calls.append(Self.delivery(body))
-            case .deliverGathered:
-                guard let data = state.withLock({ $0.body })?.gathered else {
-                    // Not the rest of the list, which ends the load well.
-                    return deliver(calls + [failUnreadable()], at: place)
-                }
-                calls.append(.load(data))
+            case .deliverGathered: if let data = state.withLock({ $0.body })?.gathered { calls.append(.load(data)) }
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
             case .confirmStorage(let response, let joined, let byDelegate):
@@ -195,17 +190,6 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     private func deliver(_ calls: [LoadCall], at place: Place) {
         if place == .client { client?.perform(calls) } else { client?.send(calls) }
-    }
-
-    /// The end of a load whose body cannot be read from its file.
-    private func failUnreadable() -> LoadCall {
-        let error = URLError(.resourceUnavailable)
-        state.withLock { state in
-            let storage = state.machine.report.storage
-            state.machine.report.note(.failed(code: "unreadable"), storage: storage)
-            state.machine.report.bytes = 0
-        }
-        return .fail(error, end(error))
     }
 
     /// Does work that is too long for the client's queue, or sends a request by a session, which cannot be done there.

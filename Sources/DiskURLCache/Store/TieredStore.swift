@@ -243,8 +243,7 @@ final class TieredStore: Sendable {
     }
 }
 
-// Bodies that are written to disk while they arrive. They are in no memory layer: each becomes a record when it is
-// whole.
+// Bodies that are written to disk while they arrive. Each becomes a record when it is whole.
 
 extension TieredStore {
     /// Bodies up to this length are gathered in memory, in bytes.

@@ -124,6 +124,30 @@ import Testing
         #expect(refusals.withLock { $0 } == [])
     }
 
+    /// Little is left to write at its end. A client that is behind gets it from memory, as the store does.
+    @Test(arguments: [Reader.pieces, .whole])
+    func aBodyOfKnownLengthIsWrittenWhileItArrivesAndStaysInMemory(reader: Reader) async {
+        let length = 700_000
+        let body = body(isStored: true, reader, length: length)
+        for start in stride(from: 0, to: length, by: 10_000) {
+            _ = body.append(Data(Self.whole[start..<start + 10_000]))
+        }
+        await eventually("a file") { leftovers.count == 1 }
+        body.complete()
+        guard case .success(let whole)? = content(of: body), case .memory(let data) = whole.body else {
+            Issue.record("not in memory")
+            return
+        }
+        #expect(data == Self.whole.prefix(length) && whole.file?.opening.contents == data)
+        files.rule = { $0.operation == .read ? .error(EIO) : nil }
+        if reader == .pieces {
+            var taken = Data()
+            take(from: body, into: &taken)
+            #expect(taken == data)
+        }
+        body.discard()
+    }
+
     /// What its client has not taken yet is in a file without a name, in the folder for temporary files.
     @Test func aCacheWithoutADiskLayerKeepsLittleInMemoryToo() async {
         let cache = DiskURLCache(
