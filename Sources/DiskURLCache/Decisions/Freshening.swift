@@ -30,14 +30,17 @@ enum Freshening {
     private static func named(by exchange: Exchange, revalidation: Revalidation) -> [StoredVariant] {
         let validatable = Revalidation.validatable(
             exchange.variants, for: exchange.request, first: revalidation.variant)
-        if let value = exchange.fields["ETag"] {
-            guard let tag = EntityTag(value) else { return [] }
+        let offersTags = revalidation.fields["If-None-Match"] != nil
+        let value = exchange.fields["ETag"]
+        if let tag = value.flatMap(EntityTag.init) {
             let strong = validatable.filter { $0.response.entityTag?.stronglyMatches(tag) == true }
             if !strong.isEmpty { return strong }
             // A weak validator freshens one response only: the most recent match.
             let weak = validatable.first { $0.response.entityTag?.weaklyMatches(tag) == true }
             return weak.map { [$0] } ?? []
         }
+        // A tag that cannot be read may be any of those that were offered.
+        if value != nil, offersTags { return [] }
         if let value = exchange.fields["Last-Modified"] {
             if let same = validatable.first(where: { $0.response.fields["Last-Modified"] == value }) {
                 return [same]
@@ -49,7 +52,7 @@ enum Freshening {
         }
         // Many servers send a 304 without a validator. It is clear which stored response it confirms only if there is
         // just one that it can mean. The client's own tags were sent as well; its own date was not.
-        let offered = validatable.filter { $0 == revalidation.variant || $0.response.entityTag != nil }
+        let offered = validatable.filter { $0 == revalidation.variant || offersTags && $0.response.entityTag != nil }
         return offered.count == 1 && exchange.request.wish("If-None-Match") == nil ? offered : []
     }
 

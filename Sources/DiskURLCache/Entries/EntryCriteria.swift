@@ -23,7 +23,7 @@ package struct EntryCriteria: Sendable, Hashable {
 
     /// Whether the metadata meets the conditions; those on key and hashes are not checked.
     func matches(_ metadata: EntryMetadata) -> Bool {
-        if !tags.isEmpty, !metadata.tags.contains(where: { tags.contains(where: $0.hasSameBytes) }) { return false }
+        if !tags.isEmpty, !metadata.tags.sharesText(with: tags) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
         guard let urlPrefix, let url = metadata.url else { return true }
@@ -48,8 +48,17 @@ extension [String] {
     /// The tags of an entry with further ones, sorted. Tags are compared by their bytes, as a removal compares them.
     func joined(withTags further: some Sequence<String>) -> [String] {
         var tags = self
-        for tag in further where !contains(where: tag.hasSameBytes) { tags.append(tag) }
+        var known = Set(map(ByteText.init))
+        for tag in further where known.insert(ByteText(tag)).inserted { tags.append(tag) }
         return tags.sorted()
+    }
+
+    /// Whether a text of one list is in the other one, byte by byte. An origin chooses how long the lists are, so the
+    /// time does not grow with the product of their lengths. Short lists need no set.
+    fileprivate func sharesText(with other: [String]) -> Bool {
+        if count * other.count <= 1_024 { return contains { other.contains(where: $0.hasSameBytes) } }
+        let texts = Set(other.map(ByteText.init))
+        return contains { texts.contains(ByteText($0)) }
     }
 }
 

@@ -67,6 +67,14 @@ extension VaryKey {
         return true
     }
 
+    /// Whether one request may match both: they differ in no field that both name. Digests with different salts cannot
+    /// be compared.
+    func overlaps(_ other: VaryKey) -> Bool {
+        fields.allSatisfy { field in
+            other.fields.allSatisfy { $0.name != field.name || $0.value == field.value || $0.salt != field.salt }
+        }
+    }
+
     /// Whether the value of this field makes a difference.
     /// - Parameter name: in lower case.
     func names(_ name: String) -> Bool { fields.contains { $0.name == name } }

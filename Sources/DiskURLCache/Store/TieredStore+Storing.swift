@@ -48,7 +48,7 @@ extension TieredStore {
                 metadata.sequence = sequence.next(at: metadata.storedAt)
             } else if !takeUnwritten(key, where: { $0.sequence == metadata.sequence }) {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
-                let isKept = inMemory(metadata.varyKey, of: key).contains { $0.isSameResponse(as: metadata) }
+                let isKept = inMemory(key).contains { $0.isSameResponse(as: metadata) }
                 return isKept ? .stored : .refused(.removedMeanwhile)
             }
             let refusal = prepare(&metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, since: start)
@@ -122,12 +122,13 @@ extension TieredStore {
     private func prepare(
         _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, isAnswer: Bool, since start: StoreTicket
     ) -> DiskURLCache.Reason? {
-        let replaced = replaced(by: metadata.varyKey, of: key, isFirst: isFirst)
+        let rivals = rivals(of: metadata.varyKey, of: key, isFirst: isFirst)
         if isAnswer {
             let asked = metadata.http?.requestTime ?? .distantFuture
-            // The load whose answer is stored asked later than this one. Unless the clock was set back since: a
-            // response from the future keeps nothing out.
-            let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
+            // The load whose answer is stored asked later than this one, and a request that both answer must get the
+            // newer answer (RFC 9111 §4). Unless the clock was set back since: a response from the future keeps nothing
+            // out.
+            let isOlder = rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
             if isOlder { return .removedMeanwhile }
         }
         switch removals.change(of: key, metadata, since: start) {
@@ -137,24 +138,25 @@ extension TieredStore {
         case .mark where isAnswer: return .removedMeanwhile
         case .mark, .none: break
         }
-        for other in replaced where !other.tags.isEmpty {
+        for other in rivals where other.varyKey == metadata.varyKey && !other.tags.isEmpty {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
         return nil
     }
 
-    /// What memory has of one variant.
-    private func inMemory(_ varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
-        guard let record = memory.value(for: key) else { return [] }
-        return record.variants.map(\.metadata).filter { $0.varyKey == varyKey }
+    private func inMemory(_ key: RequestKey) -> [EntryMetadata] {
+        memory.value(for: key)?.variants.map(\.metadata) ?? []
     }
 
-    /// The stored responses of one variant, in the first layer that has any.
-    private func replaced(by varyKey: VaryKey, of key: RequestKey, isFirst: Bool) -> [EntryMetadata] {
-        let known = inMemory(varyKey, of: key)
+    /// The stored responses that may answer a request which a new response answers: those of its variant, and those
+    /// with other fields in `Vary`. Those of its variant are of the first layer that has any.
+    private func rivals(of varyKey: VaryKey, of key: RequestKey, isFirst: Bool) -> [EntryMetadata] {
+        let known = inMemory(key).filter { $0.varyKey.overlaps(varyKey) }
         // The disk may have one that memory has evicted, or that another process has stored.
-        guard known.isEmpty, !isFirst, let disk, disk.mayContain(key) else { return known }
-        return disk.variants(of: key).map(\.metadata).filter { $0.varyKey == varyKey }
+        guard !known.contains(where: { $0.varyKey == varyKey }), !isFirst, let disk, disk.mayContain(key) else {
+            return known
+        }
+        return known + disk.variants(of: key).map(\.metadata).filter { $0.varyKey.overlaps(varyKey) }
     }
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.

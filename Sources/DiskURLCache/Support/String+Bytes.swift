@@ -98,3 +98,17 @@ extension UnsafeRawBufferPointer {
         return isTrue(loadUnaligned(fromByteOffset: count - 8, as: UInt64.self))
     }
 }
+
+/// A text in a set or a dictionary that is equal to another one only byte by byte. For Swift, two spellings of é are
+/// equal.
+struct ByteText: Hashable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (left: ByteText, right: ByteText) -> Bool { left.text.hasSameBytes(as: right.text) }
+
+    func hash(into hasher: inout Hasher) {
+        text.withBytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}

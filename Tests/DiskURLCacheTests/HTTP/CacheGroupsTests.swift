@@ -149,6 +149,24 @@ import Testing
         #expect(site.stored(urls) == Array(urls.dropFirst(count > CacheGroups.limit ? 2 : 1).dropLast()))
     }
 
+    /// An origin chooses how many groups a response belongs to, and an answer invalidates. If each were compared with
+    /// each, this would take minutes.
+    @Test(.timeLimit(.minutes(1))) func manyTagsAreNotComparedWithEachOther() {
+        let tags = (0..<200_000).map { "cache-group \($0)" }
+        let others = tags.map { "\($0)'" }
+        let joined = tags.joined(withTags: others + ["e\u{301}", "\u{e9}", "\u{e9}"] + tags)
+        #expect(joined.count == 400_002)
+        #expect(joined == joined.sorted())
+        var entry = StoredEntry.test(Data(), tags: joined).metadata
+        for (wanted, isMatch) in [("e\u{301}", true), ("another", false)] {
+            let criteria = EntryCriteria(tags: others.map { "\($0)'" } + [wanted])
+            #expect(criteria.matches(entry) == isMatch)
+        }
+        entry.tags = ["\u{e9}"]
+        #expect(!EntryCriteria(tags: ["e\u{301}"]).matches(entry))
+        #expect(!EntryCriteria(tags: others + ["e\u{301}"]).matches(entry))
+    }
+
     /// A guest has no index: it reads the head of each record for one removal. And what the groups do not match is
     /// stored, however many they are.
     @Test(arguments: [true, false]) func manyGroupsAreOneRemovalOfAGuest(marksStale: Bool) async throws {

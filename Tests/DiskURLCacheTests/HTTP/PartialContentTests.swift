@@ -139,6 +139,14 @@ import Testing
         #expect(cache.load(status: 503).asked?.fields["Range"] == range)
     }
 
+    /// The parts could not be combined, so the whole is fetched at once.
+    @Test func theRestOfAPartWithAWeakTagIsNotAskedFor() {
+        var cache = Self.beginning(["ETag": "W/\"a\""])
+        let answer = cache.load(body: "0123456789")
+        #expect(answer.asked?.fields["Range"] == nil && answer.originRequests == 1)
+        #expect(answer.body == Data("0123456789".utf8))
+    }
+
     @Test func partsThatMayDifferAreNotCombined() {
         let wrong: [(inout PureCache.Origin) -> Void] = [
             { $0.fields.set("ETag", "\"b\"") }, { $0.fields.set("ETag", "W/\"a\"") }, { $0.fields.remove("ETag") },

@@ -281,4 +281,34 @@ import Testing
             cache.now += 100
         }
     }
+
+    /// With a tag in the request, an origin must not look at the date (RFC 9110 §13.1.3).
+    @Test(arguments: [false, true]) func aResponseThatHasOnlyADateIsConfirmedBesideOthers(isBare: Bool) {
+        let modified = HTTPDate.format(PureCache.start - 1_000)
+        let control: HeaderFields = ["Cache-Control": "max-age=5", "Vary": "Accept-Language"]
+        let origin: (RequestFacts) -> PureCache.Origin = { request in
+            var fields = control
+            let isGerman = request.fields["Accept-Language"] == "de"
+            fields.set(isGerman ? "ETag" : "Last-Modified", isGerman ? "\"de\"" : modified)
+            let isKnown =
+                request.fields["If-None-Match"].map { isGerman && $0.contains("\"de\"") }
+                ?? (!isGerman && request.fields["If-Modified-Since"] == modified)
+            if isKnown { return .init(status: 304, fields: isBare ? control : fields, body: Data()) }
+            return .init(status: 200, fields: fields, body: Data("x".utf8))
+        }
+        var cache = PureCache()
+        for language in ["en", "de"] { _ = cache.load(["Accept-Language": language], origin: origin) }
+        cache.now += 10
+        for language in ["en", "de"] {
+            let answer = cache.load(["Accept-Language": language], origin: origin)
+            #expect(answer.source == .validated && answer.originRequests == 1, "\(language)")
+        }
+    }
+
+    /// It was asked by the date alone.
+    @Test func a304MayHaveATagThatCannotBeRead() {
+        let fields: HeaderFields = ["ETag": "\"a b\"", "Last-Modified": HTTPDate.format(PureCache.start - 1_000)]
+        var cache = Self.stale(fields)
+        #expect(cache.load(origin: Self.notModified(fields)).source == .validated)
+    }
 }

@@ -20,17 +20,21 @@ import Testing
         key = try #require(cache.key(for: request))
     }
 
-    private func metadata(requestTime: Date = Date()) -> EntryMetadata {
+    private func metadata(requestTime: Date = Date(), vary: VaryKey = .none) -> EntryMetadata {
         var metadata = StoredEntry.test(Data(), sequence: 0, url: "https://example.com/a").metadata
         if var response = metadata.http {
             response.requestTime = requestTime
+            response.vary = vary
             metadata.response = .http(response)
         }
         return metadata
     }
 
-    private func arrive(_ ticket: StoreTicket, requestTime: Date = Date()) -> DiskURLCache.Reason? {
-        cache.store.store(metadata(requestTime: requestTime), .memory(Data("late".utf8)), for: key, ticket: ticket)
+    private func arrive(
+        _ ticket: StoreTicket, requestTime: Date = Date(), vary: VaryKey = .none
+    ) -> DiskURLCache.Reason? {
+        cache.store.store(
+            metadata(requestTime: requestTime, vary: vary), .memory(Data("late".utf8)), for: key, ticket: ticket)
     }
 
     private static let removals: [@Sendable (DiskURLCache) -> Void] = [
@@ -165,6 +169,28 @@ import Testing
         #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
         #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
         #expect(arrive(ticket, requestTime: Date()) == nil)
+    }
+
+    /// Also if they have different `Vary` fields, but may answer one request (RFC 9111 §4).
+    @Test(
+        arguments: [
+            ("", "X", true), ("X", "", true), ("X", "Y", true), ("X", "X, Y", true), ("X", "X", false),
+        ], [false, true])
+    func anOlderAnswerWithAnotherVaryNeither(_ vary: (newer: String, older: String, overlap: Bool), isOnDisk: Bool) {
+        let ticket = cache.store.ticket(at: Date())
+        func key(_ names: String, _ values: HeaderFields) -> VaryKey {
+            names.isEmpty ? .none : VaryKey(names, request: values)
+        }
+        let newer = key(vary.newer, ["X": "1", "Y": "1"])
+        #expect(arrive(ticket, requestTime: Date(timeIntervalSinceNow: -5), vary: newer) == nil)
+        if isOnDisk {
+            cache.flush()
+            cache.removeAllCachedResponses(from: .memory)
+        }
+        let older = key(vary.older, ["X": vary.overlap ? "1" : "2", "Y": "2"])
+        let refusal = arrive(ticket, requestTime: Date(timeIntervalSinceNow: -10), vary: older)
+        #expect(refusal == (vary.overlap ? .removedMeanwhile : nil))
+        #expect(cache.store.lookup(self.key).variants().count == (vary.overlap ? 1 : 2))
     }
 
     // MARK: Updates
