@@ -43,7 +43,9 @@ final class SessionUpstream: DiskURLCache.CallbackTransport {
                 body: request.body.flatMap { $0.isEmpty ? nil : .data($0) })
             outgoing.headers = Self.headers(of: request, to: outgoing)
             let exchange = ClientExchange(outgoing, through: self, receiver)
-            exchange.send()
+            // From another thread the client would hand its work to the event loop in several parts, each of which can
+            // wake it.
+            eventLoop.execute { exchange.send() }
             return { exchange.cancel() }
         } catch {
             receiver.finish(throwing: SessionErrors.urlError(error, hasHead: false))
