@@ -13,10 +13,12 @@ extension DiskURLCache.Request {
         guard [301, 302, 303, 307, 308].contains(status) else { return nil }
         guard let base = foundationURL, let location = fields["Location"] else { return nil }
         guard let target = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
-        guard ["http", "https"].contains(target.scheme?.lowercased()), target.host?.isEmpty == false else { return nil }
+        guard let scheme = target.scheme?.lowercased(), ["http", "https"].contains(scheme) else { return nil }
+        guard target.host?.isEmpty == false else { return nil }
 
         var next = self
-        next.url = target.inheritingFragment(of: base).absoluteString
+        // Foundation on Linux loads no URL whose scheme has capitals, although they mean the same (RFC 3986 §3.1).
+        next.url = scheme + target.inheritingFragment(of: base).absoluteString.dropFirst(scheme.count)
         let becomesGet =
             switch status {
             case 303: method != "HEAD"

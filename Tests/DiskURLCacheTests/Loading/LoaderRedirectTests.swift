@@ -95,6 +95,15 @@ import Testing
         #expect(loaded.response.url?.fragment == "part")
     }
 
+    /// RFC 3986 §3.1: any case is the same scheme. Foundation on Linux loads lower case only.
+    @Test func aSchemeInCapitalsIsFollowed() async throws {
+        let target = try OriginServer { _ in .ok("target") }
+        let url = target.url("/Path").absoluteString
+        let origin = try origin(302, location: "HTTP" + url.dropFirst(4))
+        let loaded = try await LoadingHarness().load(origin.url("/a"))
+        #expect(loaded.text == "target" && loaded.response.url?.absoluteString == url)
+    }
+
     @Test func otherSchemesAreNotFollowed() async throws {
         for location in ["file:///etc/passwd", "data:text/plain,x", "http:///nohost"] {
             let origin = try origin(302, location: location)
