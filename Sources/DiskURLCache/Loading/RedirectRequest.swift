@@ -7,6 +7,12 @@ extension DiskURLCache.Request {
     /// Credentials, the name by which the origin was asked, and the page that asks it (RFC 9110 §15.4).
     private static let fieldsOfOneOrigin = ["Authorization", "Proxy-Authorization", "Cookie", "Host", "Origin"]
 
+    /// They describe the body, or say how it is sent (RFC 9110 §15.4).
+    private static let fieldsOfABody = [
+        "Content-Digest", "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Type",
+        "Digest", "Expect", "Last-Modified", "Repr-Digest", "Transfer-Encoding",
+    ]
+
     /// The request that follows a redirect (RFC 9110 §15.4): a `QUERY` stays one, except after a 303 (RFC 10008 §2.5).
     /// Nil when the response is no redirect that can be followed: it is then the answer.
     func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
@@ -28,9 +34,7 @@ extension DiskURLCache.Request {
         if becomesGet {
             next.method = "GET"
             next.dropBody()
-            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"] {
-                next.headerFields.remove(name)
-            }
+            for name in Self.fieldsOfABody { next.headerFields.remove(name) }
         }
         if !base.hasSameOrigin(as: target) {
             // These are for the first origin only. The session adds its cookies for the next one.
