@@ -20,17 +20,26 @@ final class SessionTransport: Sendable {
         _ request: DiskURLCache.Request, by deadline: DispatchTime, inPieces: Bool, token: FetchToken,
         receiver: any FetchReceiver
     ) {
+        func refuse(_ code: URLError.Code, _ text: String) {
+            var userInfo: [String: Any] = [NSLocalizedDescriptionKey: text]
+            if let url = request.foundationURL { userInfo.setFailingURL(url) }
+            receiver.fetchEnded(URLError(code, userInfo: userInfo), of: token)
+        }
         // Clients end the process at a port that does not exist.
         guard let url = request.foundationURL, url.host?.isEmpty == false, (0...65_535).contains(url.port ?? 0) else {
-            return receiver.fetchEnded(URLError(.badURL), of: token)
+            return refuse(.badURL, "The URL has no host, or a port that does not exist.")
         }
         // It could end the first line of the request, and be read as a second one (RFC 9110 §9.1).
-        guard FieldSyntax.isToken(request.method) else { return receiver.fetchEnded(URLError(.badURL), of: token) }
+        guard FieldSyntax.isToken(request.method) else {
+            return refuse(.badURL, "The method is no token, such as GET (RFC 9110 §9.1).")
+        }
         // The delegate of a redirect may have given the request one, which a transport has no way to read.
-        if request.hasBodyStream { return receiver.fetchEnded(URLError(.requestBodyStreamExhausted), of: token) }
+        if request.hasBodyStream {
+            return refuse(.requestBodyStreamExhausted, "The body of a redirected request must not be a stream.")
+        }
         // As Foundation's own loader does.
         if request.method == "GET", request.body?.isEmpty == false {
-            return receiver.fetchEnded(URLError(.dataLengthExceedsMaximum), of: token)
+            return refuse(.dataLengthExceedsMaximum, "A GET must not have a body. Use QUERY or POST.")
         }
         let exchange = SessionExchange(
             url: url, cookies: cookieStorage(for: request), sharesItsQueue: transport.sharesItsQueue,

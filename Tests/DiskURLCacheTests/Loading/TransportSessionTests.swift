@@ -266,6 +266,7 @@ import Testing
                 try await session.data(for: URLRequest(url, method: method))
             }
             #expect(error?.code == .badURL && transport.requests.isEmpty)
+            #expect(error?.failingURL == url && error?.localizedDescription.contains("method") == true)
         }
 
         @Test func aGetWithABodyFails() async throws {
@@ -276,6 +277,19 @@ import Testing
                 try await session.data(for: URLRequest(url, body: Data("body".utf8)))
             }
             #expect(error?.code == .dataLengthExceedsMaximum && transport.requests.isEmpty)
+            #expect(error?.failingURL == url && error?.localizedDescription.contains("QUERY or POST") == true)
+        }
+
+        /// Clients end the process at such a port.
+        @Test func aRedirectToNoPortFails() async throws {
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(302, ["Location": "http://example.com:99999/"])
+            }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(error?.code == .badURL && transport.requests.count == 1)
+            #expect(error?.failingURL?.port == 99_999 && error?.localizedDescription.contains("port") == true)
         }
 
         // MARK: Time
