@@ -263,8 +263,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in
     /// memory; a fallback directory cannot be read; a second cache of this process has the folder open with other
-    /// settings; rules are invalid (the text names each one, and there is an event for each). Nil without a problem.
-    /// Waits for the first look at the folders.
+    /// settings; a capacity is above 0 and holds no response; rules are invalid (the text names each one, and there is
+    /// an event for each). Nil without a problem. Waits for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
         core.openingError
     }

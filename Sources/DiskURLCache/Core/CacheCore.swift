@@ -38,14 +38,17 @@ package final class CacheCore: Sendable {
         let keyProblem =
             configuration.isShared && !policies.allSatisfy(\.identifiesByAuthorization)
             ? DiskURLCache.Error(.sharedKeyPolicy) : nil
-        configurationError = problem ?? keyProblem ?? RuleCheck.summary(of: wrongRules)
+        let bytes = "memoryCapacity or diskCapacity holds no response. They are in bytes: 16 << 20 is 16 MB."
+        let capacityProblem =
+            configuration.holdsNothing ? DiskURLCache.Error(.settingsWithoutEffect, details: bytes) : nil
+        configurationError = problem ?? keyProblem ?? capacityProblem ?? RuleCheck.summary(of: wrongRules)
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         isBySystem = configuration.platform.loadsBySystem
         standardOptions = CachingOptions(DiskURLCache.Options(), configuration)
         // A path may contain a user's name, so it is not logged.
         if let problem, problem.path.isEmpty { hub.report(once: problem) }
         if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
-        if let keyProblem { hub.report(once: keyProblem) }
+        for problem in [keyProblem, capacityProblem].compactMap(\.self) { hub.report(once: problem) }
         for rule in wrongRules { hub.report(once: rule) }
     }
 

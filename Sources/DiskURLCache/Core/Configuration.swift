@@ -150,6 +150,9 @@ extension DiskURLCache {
             return normal
         }
 
+        /// Whether a layer is on, but smaller than any response: perhaps megabytes were meant.
+        var holdsNothing: Bool { (1..<1 << 10).contains(memoryCapacity) || (1..<24 << 10).contains(diskCapacity) }
+
         /// See `DiskURLCache.defaultDirectory`.
         static var defaultDirectory: URL {
             let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName

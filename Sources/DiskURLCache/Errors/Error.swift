@@ -40,9 +40,10 @@ extension DiskURLCache {
             /// A URL prefix or a host that no stored response can have: a removal removed nothing.
             case invalidPattern
             /// Settings have no effect; `description` names them. Either a cache of this process that was made earlier
-            /// has the folder open with different settings, which apply to both caches; or the cache is used by the
-            /// system's loader, which ignores these settings (both sent once); or a session was to be made of a
-            /// configuration that its transport cannot follow (thrown).
+            /// has the folder open with different settings, which apply to both caches; or no response fits into a
+            /// capacity, which is in bytes; or the cache is used by the system's loader, which ignores these settings
+            /// (all sent once); or a session was to be made of a configuration that its transport cannot follow
+            /// (thrown).
             case settingsWithoutEffect
             /// The storage is for several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), but the cache is
             /// private. The cache works in memory only.
@@ -125,7 +126,8 @@ extension DiskURLCache {
             case .inUse: "\(path) is in use: the process that has it open keeps its index. End that process first."
             case .loaderMissing:
                 "A session has this cache as its urlCache, but nothing is cached for it"
-                    + "\(path.isEmpty ? "" : ", such as \(path)"): make it from a configuration that attach(to:) was called with."
+                    + "\(path.isEmpty ? "" : ", such as \(path)"): make it by cache.makeSession(), or from a"
+                    + " configuration that attach(to:) was called with."
             }
         }
     }

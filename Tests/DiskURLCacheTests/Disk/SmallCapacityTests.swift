@@ -9,6 +9,17 @@ import Testing
     private let fixture: DiskFixture
 
     init() throws { fixture = try DiskFixture() }
+
+    @Test(
+        "Megabytes that were meant as such are a problem",
+        arguments: [(16, 0, true), (16 << 20, 200, true), (0, 0, false), (1 << 10, 24 << 10, false)])
+    func capacitiesAreInBytes(memory: Int, disk: Int, isProblem: Bool) {
+        let folder = URL(fileURLWithPath: fixture.directory)
+        let cache = DiskURLCache(memoryCapacity: memory, diskCapacity: disk, directory: folder)
+        #expect(cache.openingError?.code == (isProblem ? .settingsWithoutEffect : nil))
+        #expect((cache.openingError?.description.contains("16 << 20 is 16 MB") ?? false) == isProblem)
+    }
+
     private func indexSize(_ fixture: DiskFixture) throws -> Int {
         try SystemFiles().status(at: fixture.directory + "/index.plist").allocated
     }

@@ -101,7 +101,7 @@ import Testing
         }
         let problems = all.withLock { $0 }
         #expect(problems.map(\.code) == [.loaderMissing])
-        #expect(problems.first?.description.contains("attach(to:)") == true)
+        #expect(problems.first?.description.contains("make it by cache.makeSession()") == true)
         // By which load it was noticed, without what a query may hold.
         #expect(problems.first?.path == origin.url("/a").absoluteString)
     }
