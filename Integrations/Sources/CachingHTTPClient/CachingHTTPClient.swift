@@ -117,7 +117,8 @@ public final class CachingHTTPClient: Sendable {
     ///   - deadline: by which there must be a head, redirects included.
     ///   - cacheOptions: how the response is stored, if that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`. URL and source of a response are logged on level `debug`.
-    /// - Throws: the errors of `HTTPClient`, or `URLError` if the cache forbids the network (`cache.isOffline`).
+    /// - Throws: the errors of `HTTPClient`, or `URLError` if the cache forbids the network (`cache.isOffline`), or if
+    ///   the answer is a 101.
     public func execute(
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options? = nil,
         logger: Logger? = nil
