@@ -212,7 +212,10 @@ extension DiskURLCache.Reason {
     public static let tooLarge = tooLarge(bytes: 0, limit: 0)
     static func tooLarge(bytes: Int, limit: Int) -> Self {
         Self(
-            "too-large", "its body has \(bytes) bytes, and the largest that is stored has \(limit)",
+            "too-large",
+            limit > 0
+                ? "its body has \(bytes) bytes, and the largest that is stored has \(limit)"
+                : "with these settings no body is stored",
             advice: "maximumEntryFraction and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.

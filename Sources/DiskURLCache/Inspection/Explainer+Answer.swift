@@ -18,8 +18,13 @@ extension Explainer {
             if let selected { sayAdvice(selected, for: decision, received.options) }
             return nil
         }
+        var verdict = Storability.verdict(for: exchange, options: received.options)
+        let length = ResponseHead(status: status, fields: fields).bodyLength(to: facts.method) ?? 0
+        if case .store = verdict, let largestBody, length > largestBody || largestBody == 0 {
+            verdict = .refuse(.tooLarge(bytes: length, limit: largestBody))
+        }
         let (response, replacing): (StoredResponse, [StoredVariant])
-        switch Storability.verdict(for: exchange, options: received.options) {
+        switch verdict {
         case .store(let stored, let others, _): (response, replacing) = (stored, others)
         case .refuse(let reason):
             say(.storing, "\(what) is not stored", because: reason)
@@ -35,6 +40,7 @@ extension Explainer {
         case 1: say(.storing, "\(what) is stored and replaces the stored one.", "RFC 9111 §3")
         default: say(.storing, "\(what) is stored and replaces \(replacing.count) stored ones.", "RFC 9111 §3")
         }
+        if asksTheApp { say(.storing, "It is not, if Configuration.willCacheResponse refuses it.") }
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")

@@ -38,6 +38,10 @@ package struct Explainer {
     package var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
+    /// The largest body that is stored, in bytes; nil if that is not known.
+    var largestBody: Int?
+    /// `DiskURLCache.Configuration.willCacheResponse` is set.
+    var asksTheApp = false
     /// Why the options keep the received response out of the cache, whatever HTTP says; nil if they do not.
     var refusal: DiskURLCache.Reason?
     /// The transport's variant, if the key has one.

@@ -55,6 +55,8 @@ extension DiskURLCache {
         explainer.isEquivalent = found?.key != hop.key
         explainer.groupFields = core.configuration.groupFields
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted
+        explainer.largestBody = stored == nil ? core.store.largestStorableBody : nil
+        explainer.asksTheApp = core.configuration.willCacheResponse != nil
         explainer.cacheOptions = hop.options(for: fields)
         explainer.refusal = fields.flatMap { hop.refusal(of: $0) }
         return explainer.explanation()

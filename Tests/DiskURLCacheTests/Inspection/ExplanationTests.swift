@@ -160,6 +160,32 @@ struct ExplanationTests {
         #expect(text(explanation, .storing).contains("a moment later: answered from the store"))
     }
 
+    @Test func aResponseThatIsTooLargeIsNotStored() {
+        func explanation(_ bytes: Int, _ method: String = "GET", in cache: DiskURLCache) -> DiskURLCache.Explanation {
+            let response = Responses.http(
+                Responses.url("/a"), fields: ["Cache-Control": "max-age=90", "Content-Length": "\(bytes)"])
+            return cache.explanation(for: URLRequest(Responses.url("/a"), method: method), response: response)
+        }
+        #expect(explanation(5 << 20, in: cache).notStoredReason == nil)
+        let tooLarge = explanation(5 << 20 + 1, in: cache)
+        #expect(tooLarge.notStoredReason == .tooLarge)
+        #expect(text(tooLarge, .storing).contains("5242881 bytes, and the largest that is stored has 5242880"))
+        #expect(text(tooLarge, .advice).contains("maximumEntryFraction"))
+        #expect(explanation(5 << 20 + 1, "HEAD", in: cache).notStoredReason == nil)
+        #expect(explanation(1, in: DiskURLCache(memoryCapacity: 0, diskCapacity: 0)).notStoredReason == .tooLarge)
+    }
+
+    @Test func whatTheAppMayRefuseIsSaid() {
+        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        settings.willCacheResponse = { _, _ in nil }
+        let response = Responses.http(Responses.url("/a"), fields: ["Cache-Control": "max-age=90"])
+        let cache = DiskURLCache(configuration: settings)
+        let explanation = cache.explanation(for: Responses.request("/a"), response: response)
+        #expect(text(explanation, .storing).contains("if Configuration.willCacheResponse refuses it"))
+        let other = self.cache.explanation(for: Responses.request("/a"), response: response)
+        #expect(!text(other, .storing).contains("willCacheResponse"))
+    }
+
     /// `explanation(for: request, response: answer.response)` after a load.
     @Test func theStoredResponseIsNotStoredAgain() async throws {
         let origin = try OriginServer.counting(["Cache-Control": "max-age=600", "ETag": "\"a\"", "Set-Cookie": "a=b"])
