@@ -22,12 +22,14 @@ package struct HeaderFields: Sendable, Equatable {
     /// The fields in their order.
     fileprivate struct List: Sendable {
         let fields: [Field]
-        private let lengths: NameLengths
+        let lengths: NameLengths
 
         init(_ fields: [Field]) {
             self.fields = fields
             var lengths = NameLengths()
-            Self.forEach(in: fields) { name, _ in lengths.insert(name) }
+            fields.withUnsafeBufferPointer { fields in
+                for place in fields.indices { lengths.insert(length: fields[place].name.utf8.count) }
+            }
             self.lengths = lengths
         }
 
@@ -41,7 +43,6 @@ package struct HeaderFields: Sendable, Equatable {
 
         /// All values of `name`, joined by ", ".
         subscript(name: String) -> String? {
-            // Most names that a load asks for are absent, and this says so at once.
             guard lengths.mayContain(name) else { return nil }
             let length = name.utf8.count
             return fields.withUnsafeBufferPointer { fields in
@@ -115,6 +116,8 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     package subscript(name: String) -> String? {
+        // Most names that a load asks for are absent, and this says so without a copy of the list.
+        if case .list(let list) = storage, !list.lengths.mayContain(name) { return nil }
         switch storage {
         case .list(let list): return list[name]
         case .later(let later): return later.list[name]
@@ -233,7 +236,10 @@ struct NameLengths: Sendable {
     }
 
     @inline(__always)
-    mutating func insert(_ name: String) { bits |= 1 << UInt64(min(name.utf8.count, 63)) }
+    mutating func insert(_ name: String) { insert(length: name.utf8.count) }
+
+    @inline(__always)
+    mutating func insert(length: Int) { bits |= 1 << UInt64(min(length, 63)) }
 
     /// False if the name is surely none of them.
     @inline(__always)

@@ -129,6 +129,8 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     func perform(_ actions: ArraySlice<LoadMachine.Action>, at place: Place) {
         var calls: [LoadCall] = []
+        // A single action is mostly a request or a piece, of which the client hears nothing here.
+        if actions.count > 1 { calls.reserveCapacity(actions.count) }
         for index in actions.indices {
             let action = actions[index]
             if place != .files, let queue = queue(for: action, at: place) {

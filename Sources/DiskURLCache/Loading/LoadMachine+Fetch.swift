@@ -163,7 +163,8 @@ extension LoadMachine {
                 state = .confirmingStorage(answer)
                 return actions + [.confirmStorage(response, byDelegate: answer.redirect == nil)]
             }
-            return actions + store(answer, edited: EditedResponse())
+            let storing = store(answer, edited: EditedResponse())
+            return actions.isEmpty ? storing : actions + storing
         }
     }
 
@@ -178,7 +179,11 @@ extension LoadMachine {
             report.storage = .refused(.partialContent)
             return proceed(answer)
         }
-        return [.store(storing)] + proceed(answer)
+        var actions: [Action] = []
+        actions.reserveCapacity(4)
+        actions.append(.store(storing))
+        actions += proceed(answer)
+        return actions
     }
 
     /// What is to be stored of an answer, as the origin sent it; nil if nothing is.

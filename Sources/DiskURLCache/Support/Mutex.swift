@@ -11,8 +11,8 @@ package final class Mutex<Value>: @unchecked Sendable {
     // Lock and value are in memory of their own, so that Swift does not check exclusive access at run time, which the
     // lock ensures (a twentieth of a memory hit).
     private let memory: UnsafeMutableRawPointer
-    @usableFromInline let lock: UnsafeMutablePointer<Lock>
-    @usableFromInline let value: UnsafeMutablePointer<Value>
+    private let lock: UnsafeMutablePointer<Lock>
+    private let value: UnsafeMutablePointer<Value>
 
     /// - Parameter isContended: true for one of several locks that many threads take all the time. The lock then fills
     ///   whole cache lines, so that threads that take different locks do not slow each other down. Making it costs
@@ -39,8 +39,6 @@ package final class Mutex<Value>: @unchecked Sendable {
         free(memory)
     }
 
-    // Other modules of the package call it for each value's own type, too.
-    @inlinable
     @inline(__always)
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         Self.lock(lock)

@@ -22,13 +22,11 @@
     }
 
     extension Mutex {
-        @usableFromInline typealias Lock = os_unfair_lock
+        typealias Lock = os_unfair_lock
 
         static func initialize(_ lock: UnsafeMutablePointer<Lock>) {}
         static func destroy(_ lock: UnsafeMutablePointer<Lock>) {}
-        @inlinable
         static func lock(_ lock: UnsafeMutablePointer<Lock>) { os_unfair_lock_lock(lock) }
-        @inlinable
         static func unlock(_ lock: UnsafeMutablePointer<Lock>) { os_unfair_lock_unlock(lock) }
     }
 

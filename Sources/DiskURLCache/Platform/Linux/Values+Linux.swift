@@ -13,16 +13,14 @@
     }
 
     extension Mutex {
-        @usableFromInline typealias Lock = pthread_mutex_t
+        typealias Lock = pthread_mutex_t
 
         @inline(__always)
         static func initialize(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_init(lock, nil) }
         @inline(__always)
         static func destroy(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_destroy(lock) }
-        @inlinable
         @inline(__always)
         static func lock(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_lock(lock) }
-        @inlinable
         @inline(__always)
         static func unlock(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_unlock(lock) }
     }
