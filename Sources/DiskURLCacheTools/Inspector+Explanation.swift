@@ -3,7 +3,7 @@ import Foundation
 
 extension DiskURLCache.Inspector {
     /// The variants of `CachingHTTPClient`, tried when no variant is given.
-    private static let wellKnownVariants = ["coded", "own-coding"]
+    private static let wellKnownVariants = ["coded", "decoded", "own-coding"]
 
     /// Explains what a cache with this directory would do with a request now. The app's rules and key policy are not
     /// known here, so the standard ones are assumed; `DiskURLCache.explanation(for:variant:response:sentAt:)` knows

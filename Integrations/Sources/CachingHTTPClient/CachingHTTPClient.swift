@@ -28,8 +28,8 @@ public final class CachingHTTPClient: Sendable {
     ///
     /// Its methods that take a `URLRequest`, such as `cachedResponse(for:)`, `contains(_:)`, `setPinned(_:for:)` and
     /// `removeCachedResponse(for:)`, know only the responses of `URLSession`. Their bodies are decoded; those of this
-    /// client are only with its `decompression`, so they have keys of their own. For a request of this client there is
-    /// ``removeCachedResponse(for:)``, and ``explanation(for:cacheOptions:)``.
+    /// client only by its `decompression`, if their coding is `gzip` or `deflate`, so they have keys of their own. For
+    /// a request of this client there is ``removeCachedResponse(for:)``, and ``explanation(for:cacheOptions:)``.
     public let cache: DiskURLCache
 
     private let client: HTTPClient
@@ -202,22 +202,17 @@ public final class CachingHTTPClient: Sendable {
     /// The variant of a request. Clients that the server cannot distinguish share entries (`TLSIdentity`). The stored
     /// bytes are those that the client delivers, which depend on its decompression:
     ///
-    /// - A client that decodes shares entries with `URLSession`, which decodes too. It accepts `gzip` and `deflate`. If
-    ///   the request names codings itself, the origin may send codings that are not decoded, so such responses have
-    ///   their own variant.
+    /// - A client that decodes asks for `gzip`, and decodes `gzip` and `deflate`. An origin may send other codings
+    ///   unasked, which are delivered and stored as they came. `URLSession` decodes more, or fails, so that it must not
+    ///   find them. If the request names codings itself, the answer is another.
     /// - A client that does not decode stores bodies as they came.
     ///
     /// `Vary: Accept-Encoding` is not enough: the cache does not see the field, which the client adds later, and an
     /// origin may send an encoded body without `Vary`.
-    func variant(of request: HTTPClientRequest) -> String? {
-        var coding: String?
-        if !decodes {
-            coding = "coded"
-        } else if request.headers.contains(name: "Accept-Encoding") {
-            coding = "own-coding"
-        }
+    func variant(of request: HTTPClientRequest) -> String {
+        let coding = !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : "decoded"
         guard case .named(let name) = identity else { return coding }
-        return "\(coding ?? "decoded") \(name)"
+        return "\(coding) \(name)"
     }
 }
 

@@ -44,7 +44,7 @@ extension DiskURLCache {
         let variant: String?
         switch TLSIdentity(&client) {
         case .anonymous: variant = nil
-        case .named(let name): variant = "decoded \(name)"
+        case .named(let name): variant = "session \(name)"
         case .unknown: throw UnknownTLSIdentity()
         }
         let upstream = SessionUpstream(

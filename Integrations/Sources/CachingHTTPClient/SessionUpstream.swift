@@ -77,6 +77,8 @@ private final class ClientExchange: HTTPClientResponseDelegate {
         var task: HTTPClient.Task<Void>?
         var isCancelled = false
         var head: HTTPResponseHead?
+        /// A piece of the body came, perhaps an empty one.
+        var hasBody = false
     }
 
     /// RFC 9110 §9.2.2, and `QUERY` (RFC 10008).
@@ -125,6 +127,12 @@ private final class ClientExchange: HTTPClientResponseDelegate {
     }
 
     func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+        let undecoded = state.withLockedValue { state in
+            defer { state.hasBody = true }
+            return state.hasBody || state.head?.isDecoded == true ? nil : state.head
+        }
+        // As Foundation does. It would be stored where clients that decode look for it.
+        if let undecoded { return task.eventLoop.makeFailedFuture(UndecodedBody(undecoded)) }
         let promise = task.eventLoop.makePromise(of: Void.self)
         receiver.receive(Data(buffer: buffer)) { promise.succeed(()) }
         return promise.futureResult
@@ -153,6 +161,16 @@ private final class ClientExchange: HTTPClientResponseDelegate {
             state.isFirstAttempt = false
             return true
         }
+    }
+}
+
+/// A body in a content coding that the client does not decode.
+private struct UndecodedBody: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ head: HTTPResponseHead) {
+        let coding = head.headers["Content-Encoding"].joined(separator: ", ")
+        description = "AsyncHTTPClient does not decode the Content-Encoding \(coding), for which it did not ask."
     }
 }
 
@@ -190,6 +208,7 @@ private enum SessionErrors {
         case is NIOSSLExtraError: return .serverCertificateUntrusted
         case HTTPParserError.invalidEOFState where hasHead: return .networkConnectionLost
         case is HTTPParserError: return .badServerResponse
+        case is UndecodedBody: return .cannotDecodeContentData
         case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
             return .cannotDecodeRawData
         case is ChannelError: return .networkConnectionLost

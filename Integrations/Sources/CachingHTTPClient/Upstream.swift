@@ -241,6 +241,13 @@ extension String {
 }
 
 extension HTTPResponseHead {
+    /// Whether a client that decodes gives the body without its content codings: it decodes a single one, which
+    /// is `gzip` or `deflate`.
+    var isDecoded: Bool {
+        let codings = headers[canonicalForm: "Content-Encoding"].map { $0.lowercased() }
+        return codings.isEmpty || [["gzip"], ["deflate"], ["identity"]].contains(codings)
+    }
+
     /// Whether an answer to this method is complete with its head. If it names a coding, the client's decompression
     /// reports an error, since it finds nothing to decode.
     func hasNoContent(to method: HTTPMethod) -> Bool {

@@ -40,7 +40,7 @@ extension MatrixException {
                     && ($0.got == nil || $0.got == "here/a" || $0.got == "\(NSURLErrorDomain) -1015"
                         || $0.name == "events")
             },
-            MatrixException("an unknown content coding is left as it is; Foundation on Linux fails") {
+            MatrixException("an unknown content coding is .cannotDecodeContentData; Foundation on Linux: .unknown") {
                 $0.shape == "unknown coding"
                     && ($0.expected == nil || $0.name.hasPrefix("error") || $0.name == "events")
             },

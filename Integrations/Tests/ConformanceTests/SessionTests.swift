@@ -122,6 +122,14 @@ import Testing
 
     // MARK: Codings
 
+    private static let gzipped = Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJ11FISU3OT0lNUSjPL8pJAQBD0NnIFAAAAA==")!
+
+    private func decodingClient() -> CachingHTTPClient {
+        var configuration = HTTPClient.Configuration()
+        configuration.decompression = .enabled(limit: .ratio(25))
+        return CachingHTTPClient(cache: cache, configuration: configuration)
+    }
+
     /// A body in a coding that the client does not decode would be stored as if it were decoded.
     @Test func theClientAsksForNoCodingThatItDoesNotDecode() async throws {
         let server = try OriginServer { .ok($0.fields["Accept-Encoding"] ?? "none", ["Cache-Control": "no-store"]) }
@@ -134,6 +142,26 @@ import Testing
         var request = URLRequest(url: server.url())
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         #expect(String(decoding: try await session.data(for: request).0, as: UTF8.self) == "identity")
+    }
+
+    /// The origin sends what nobody asked for, and no `Vary`. Sessions of Foundation share the responses of this one.
+    @Test(arguments: ["zstd", "x-gzip", "gzip, gzip", "identity, gzip"])
+    func whatTheClientDoesNotDecodeIsNotFoundByASession(coding: String) async throws {
+        let server = try OriginServer { _ in
+            OriginResponse(
+                fields: ["Cache-Control": "max-age=86400", "Content-Encoding": coding], body: Self.gzipped)
+        }
+        let client = decodingClient()
+        var bodies: Set<Data> = []
+        for _ in 0..<2 {
+            let answer = try await client.execute(
+                HTTPClientRequest(url: server.url().absoluteString), timeout: .seconds(60))
+            try await bodies.insert(Data(answer.body.collect(upTo: 100).readableBytesView))
+        }
+        #expect(bodies.count == 1 && server.requests.count == 1)
+        for _ in 0..<2 { #expect(await code(server.url()) == .cannotDecodeContentData) }
+        #expect(cache.cachedResponse(for: URLRequest(url: server.url())) == nil)
+        try await client.shutdown()
     }
 
     /// The client's decompression finds nothing to decode.

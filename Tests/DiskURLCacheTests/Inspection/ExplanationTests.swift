@@ -378,7 +378,7 @@ struct ExplanationTests {
         #expect(inspector.explanation(for: request, variant: "mine", now: clock.now) == explanation)
     }
 
-    @Test(arguments: ["coded", "own-coding"], [false, true])
+    @Test(arguments: ["coded", "decoded", "own-coding"], [false, true])
     func anInspectorFindsWhatACachingHTTPClientStored(_ variant: String, _ isShared: Bool) async throws {
         let folder = scratch.appending("other")
         var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 10 << 20, directory: folder)
