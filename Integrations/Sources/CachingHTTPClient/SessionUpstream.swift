@@ -142,8 +142,9 @@ private final class ClientExchange: HTTPClientResponseDelegate {
 
     private func end(_ result: Result<Void, any Error>) {
         guard case .failure(let error) = result else { return receiver.finish() }
-        if let head = state.withLockedValue({ $0.head }) {
-            let isComplete = head.hasNoContent(to: request.method)
+        let (head, hasBody) = state.withLockedValue { ($0.head, $0.hasBody) }
+        if let head {
+            let isComplete = head.isComplete(to: request.method, hasBody: hasBody, despite: error)
             return receiver.finish(throwing: isComplete ? nil : SessionErrors.urlError(error, hasHead: true))
         }
         if isSentAgain(after: error) { return send() }

@@ -7,6 +7,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
+import NIOHTTPCompression
 import ServiceContextModule
 
 /// Sends one request through the `HTTPClient`, and keeps what the cache's types have no place for.
@@ -52,11 +53,15 @@ final class Upstream: DiskURLCache.Transport {
         state.withLockedValue { $0.version = response.version }
         let head = HTTPResponseHead(version: response.version, status: response.status, headers: response.headers)
         receiver.receive(DiskURLCache.Head(head))
+        var hasBody = false
         do {
             // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
             // was slower.
-            for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-        } catch  where head.hasNoContent(to: outgoing.method) {
+            for try await buffer in response.body {
+                hasBody = true
+                await receiver.receive(Data(buffer: buffer))
+            }
+        } catch  where head.isComplete(to: outgoing.method, hasBody: hasBody, despite: error) {
             // It is complete.
         }
     }
@@ -248,9 +253,13 @@ extension HTTPResponseHead {
         return codings.isEmpty || [["gzip"], ["deflate"], ["identity"]].contains(codings)
     }
 
-    /// Whether an answer to this method is complete with its head. If it names a coding, the client's decompression
-    /// reports an error, since it finds nothing to decode.
-    func hasNoContent(to method: HTTPMethod) -> Bool {
-        method == .HEAD || status == .noContent || status == .notModified || headers["Content-Length"] == ["0"]
+    /// Whether an answer to this method is complete, although it ended with an error. If it has no content, but names a
+    /// coding, the client's decompression reports one, since it finds nothing to decode.
+    /// - Parameter hasBody: a piece of the body came, perhaps an empty one.
+    func isComplete(to method: HTTPMethod, hasBody: Bool, despite error: any Error) -> Bool {
+        let length = headers["Content-Length"]
+        if method == .HEAD || status == .noContent || status == .notModified || length == ["0"] { return true }
+        // Without a length, only the end of a body says that it is empty.
+        return !hasBody && length.isEmpty && error as? NIOHTTPDecompression.ExtraDecompressionError == .truncatedData
     }
 }

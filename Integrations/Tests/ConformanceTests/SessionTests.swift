@@ -165,18 +165,40 @@ import Testing
     }
 
     /// The client's decompression finds nothing to decode.
-    @Test func anEmptyBodyMayHaveACoding() async throws {
+    @Test(arguments: [
+        "Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", "Content-Encoding: zstd\r\nContent-Length: 0\r\n\r\n",
+        "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Content-Encoding: gzip\r\nConnection: close\r\n\r\n",
+    ]) func anEmptyBodyMayHaveACoding(rest: String) async throws {
         let server = try OriginServer { request in
-            request.path == "/"
-                ? .status(302, "Found", ["Location": "/b", "Content-Encoding": "gzip", "Content-Length": "0"])
-                : .ok("", ["Content-Encoding": "gzip", "Content-Length": "0"])
+            Self.raw("HTTP/1.1 \(request.path == "/" ? "302 Found\r\nLocation: /b" : "200 OK")\r\n" + rest)
         }
         let (data, response) = try await session.data(from: server.url())
         #expect(data.isEmpty && (response as? HTTPURLResponse)?.statusCode == 200)
-        let client = CachingHTTPClient(cache: cache)
+        let client = decodingClient()
         let answer = try await client.execute(
             HTTPClientRequest(url: server.url("/b").absoluteString), timeout: .seconds(60))
         #expect(try await answer.body.collect(upTo: 10).readableBytes == 0)
+        try await client.shutdown()
+    }
+
+    /// In the first bytes, from which nothing can be decoded.
+    @Test(arguments: [
+        "Content-Length: 3\r\n\r\n", "Content-Length: 9\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n3\r\n",
+    ])
+    func aCodedBodyThatIsCutIsNotEmpty(framing: String) async throws {
+        let server = try OriginServer { _ in
+            var answer = OriginResponse()
+            answer.rawBytes =
+                Data("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\(framing)".utf8) + Self.gzipped.prefix(3)
+            return answer
+        }
+        #expect(await code(server.url()) != nil)
+        let client = decodingClient()
+        await #expect(throws: (any Error).self) {
+            let request = HTTPClientRequest(url: server.url().absoluteString)
+            _ = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: 10)
+        }
         try await client.shutdown()
     }
 
