@@ -141,7 +141,8 @@ public final class CachingHTTPClient: Sendable {
         }
         var request = request
         if let body { request.body = .bytes(body) }
-        let upstream = Upstream(client, request, asked: asked, deadline: deadline, logger: logger)
+        let upstream = Upstream(
+            client, decodes: decodes, request, asked: asked, deadline: deadline, logger: logger)
         let stream: DiskURLCache.ResponseStream
         do {
             stream = try await cache.load(asked, through: upstream, variant: variant(of: request)) {

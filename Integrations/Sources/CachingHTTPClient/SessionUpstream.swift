@@ -61,11 +61,9 @@ final class SessionUpstream: DiskURLCache.CallbackTransport {
             fields.insert(("Host", isUsualPort ? server.host : "\(server.host):\(server.port)"), at: 0)
         }
         var headers = HTTPHeaders(fields)
-        // The client decodes these two. A body in any other coding would be stored as if it were decoded.
+        // The client decodes no others.
         let codings = headers[canonicalForm: "Accept-Encoding"].map { $0.lowercased() }
-        if codings.contains(where: { !["gzip", "deflate", "identity"].contains($0) }) {
-            headers.remove(name: "Accept-Encoding")
-        }
+        if codings.isEmpty || !codings.allSatisfy(["gzip", "deflate", "identity"].contains) { headers.askForGzip() }
         return headers
     }
 }

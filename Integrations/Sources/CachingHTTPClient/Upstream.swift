@@ -22,6 +22,7 @@ final class Upstream: DiskURLCache.Transport {
     }
 
     private let client: HTTPClient
+    private let decodes: Bool
     private let original: HTTPClientRequest
     /// The request that the cache was given.
     private let asked: DiskURLCache.Request
@@ -32,10 +33,11 @@ final class Upstream: DiskURLCache.Transport {
     private let state: NIOLockedValueBox<State>
 
     init(
-        _ client: HTTPClient, _ original: HTTPClientRequest, asked: DiskURLCache.Request, deadline: NIODeadline,
-        logger: Logger?
+        _ client: HTTPClient, decodes: Bool, _ original: HTTPClientRequest, asked: DiskURLCache.Request,
+        deadline: NIODeadline, logger: Logger?
     ) {
         self.client = client
+        self.decodes = decodes
         self.original = original
         self.asked = asked
         self.deadline = deadline
@@ -73,6 +75,7 @@ final class Upstream: DiskURLCache.Transport {
         if request.method != asked.method { outgoing.method = HTTPMethod(rawValue: request.method) }
         if request.body == nil, !request.streamsBody { outgoing.body = nil }
         outgoing.headers = HTTPHeaders(request.fields)
+        if decodes, !outgoing.headers.contains(name: "Accept-Encoding") { outgoing.headers.askForGzip() }
         return outgoing
     }
 
@@ -191,6 +194,14 @@ extension HTTPHeaders {
         var headers = self
         headers.replaceOrAdd(name: "Cookie", value: cookies.joined(separator: "; "))
         return Array(headers)
+    }
+}
+
+extension HTTPHeaders {
+    /// What a client that decodes asks for. Some servers call something `deflate` that it does not decode, and a part
+    /// of a coded body cannot be decoded.
+    mutating func askForGzip() {
+        replaceOrAdd(name: "Accept-Encoding", value: contains(name: "Range") ? "identity" : "gzip")
     }
 }
 
