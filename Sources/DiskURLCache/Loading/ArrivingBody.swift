@@ -315,6 +315,8 @@ final class ArrivingBody: Sendable {
 
     private func endStoring(_ state: inout State, _ storing: Storing) {
         if state.isForStore { state.storing = storing }
+        // A client that takes pieces has them in `pieces` and in the file, which may begin later in the body from now on.
+        if !isForWholeReader { state.gathered = nil }
         let file = state.file
         // A body that has a file goes on in it, without a name, unless memory has it anyway.
         state.mayUseFile =

@@ -148,6 +148,24 @@ import Testing
         body.discard()
     }
 
+    /// What the client has not taken of a body that is too long for memory goes to a file that begins in its middle.
+    @Test func aClientGetsTheRestOfABodyThatMemoryGaveUp() async {
+        var request = Responses.request("/large")
+        request.cacheOptions = .init(storage: .memoryOnly)
+        let body = body(isStored: true, .pieces, for: request)
+        let (start, count) = (100_000, 1_500_000)
+        _ = body.append(Data(Self.whole[..<start]))
+        var data = Data()
+        take(from: body, into: &data, parts: 1)
+        _ = body.append(Data(Self.whole[start..<count]))
+        await eventually("a file") { body.bytesInMemory == 0 }
+        body.complete()
+        take(from: body, into: &data)
+        #expect(data == Self.whole.prefix(count))
+        #expect(refusals.withLock { $0.map(\.code) } == ["too-large"])
+        body.discard()
+    }
+
     /// What its client has not taken yet is in a file without a name, in the folder for temporary files.
     @Test func aCacheWithoutADiskLayerKeepsLittleInMemoryToo() async {
         let cache = DiskURLCache(
