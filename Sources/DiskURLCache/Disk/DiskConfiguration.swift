@@ -30,7 +30,8 @@ package struct DiskConfiguration: Sendable {
     /// Asks for the time of a pass, on systems that suspend processes. Files are locked only within that time. Nil
     /// elsewhere.
     var passActivity: PassTime.Activity?
-    /// The seconds between a change and the pass that follows it: long enough to handle a burst of changes together.
+    /// The seconds between a change and the pass that follows it: long enough to handle a burst of changes together. A
+    /// store that leaves nothing to do waits for `idleInterval`, too.
     var maintenanceDelay = 0.02
     /// The least seconds between two passes that follow changes, while nothing has to be evicted or examined.
     var idleInterval = 1.0

@@ -57,8 +57,9 @@ extension [String] {
     /// time does not grow with the product of their lengths. Short lists need no set.
     fileprivate func sharesText(with other: [String]) -> Bool {
         if count * other.count <= 1_024 { return contains { other.contains(where: $0.hasSameBytes) } }
-        let texts = Set(other.map(ByteText.init))
-        return contains { texts.contains(ByteText($0)) }
+        let (short, long) = count < other.count ? (self, other) : (other, self)
+        let texts = Set(short.map(ByteText.init))
+        return long.contains { texts.contains(ByteText($0)) }
     }
 }
 

@@ -50,7 +50,13 @@ package struct HeaderFields: Sendable, Equatable {
                 // By places, since nearly all fields have another name, and need not be copied.
                 for place in fields.indices
                 where fields[place].name.utf8.count == length && fields[place].name.hasSameLetters(as: name) {
-                    combined = combined.map { $0 + ", " + fields[place].value } ?? fields[place].value
+                    guard combined != nil else {
+                        combined = fields[place].value
+                        continue
+                    }
+                    // In place, since a server chooses how many there are.
+                    combined?.append(", ")
+                    combined?.append(fields[place].value)
                 }
                 return combined
             }

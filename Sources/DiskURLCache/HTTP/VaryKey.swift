@@ -68,11 +68,17 @@ extension VaryKey {
     }
 
     /// Whether one request may match both: they differ in no field that both name. Digests with different salts cannot
-    /// be compared.
+    /// be compared. An origin chooses how many names there are, so both lists, which are sorted, are walked together.
     func overlaps(_ other: VaryKey) -> Bool {
-        fields.allSatisfy { field in
-            other.fields.allSatisfy { $0.name != field.name || $0.value == field.value || $0.salt != field.salt }
+        var (place, otherPlace) = (0, 0)
+        while place < fields.count, otherPlace < other.fields.count {
+            let (field, otherField) = (fields[place], other.fields[otherPlace])
+            let isSame = field.name == otherField.name
+            if isSame, field.salt == otherField.salt, field.value != otherField.value { return false }
+            if isSame || field.name < otherField.name { place += 1 }
+            if isSame || otherField.name < field.name { otherPlace += 1 }
         }
+        return true
     }
 
     /// Whether the value of this field makes a difference.

@@ -156,21 +156,19 @@ extension ArrivingBody {
         let (before, written, count, isGathered) = state.withLock {
             ($0.file, $0.written, max($0.count, length), $0.gathered != nil)
         }
-        // Nil if memory may not keep the body, or the file cannot be read.
-        let beginning: Data?
-        if count > limit {
-            beginning = nil
-        } else if let before, !isGathered {
-            beginning = before.opening.part(0..<written).contents
-        } else {
-            beginning = Data()
-        }
-        state.withLock { state in
+        // What the file has, if memory may keep the body and does not have it.
+        var beginning: Data?
+        if let before, !isGathered, count <= limit { beginning = before.opening.part(0..<written).contents }
+        let isKept = state.withLock { state in
             state.mayUseFile = false
-            if batch.isForStore, let beginning { gatherAll(&state, behind: beginning, limit: limit) }
+            // More may have arrived meanwhile, and memory may have let go of the body.
+            let hasAll = state.gathered != nil || before == nil || beginning != nil
+            guard batch.isForStore, count <= limit, hasAll else { return false }
+            gatherAll(&state, behind: beginning ?? Data(), limit: limit)
+            return true
         }
         (batch.file ?? before)?.discard()
-        if batch.isForStore, beginning == nil { giveUp(failure) }
+        if batch.isForStore, !isKept { giveUp(failure) }
     }
 
     // MARK: Whole

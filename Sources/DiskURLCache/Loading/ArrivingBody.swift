@@ -207,7 +207,7 @@ final class ArrivingBody: Sendable {
 
     /// Whether the client or the disk is so far behind that the transfer waits.
     private func isBehind(_ state: State) -> Bool {
-        // What memory keeps, for the store or for the client, waits for no disk.
+        // A body that goes to no file waits for no disk.
         state.undelivered > Self.memoryLimit || state.usesFile && state.bytesInMemory > Self.writingLimit
     }
 
@@ -315,7 +315,8 @@ final class ArrivingBody: Sendable {
 
     private func endStoring(_ state: inout State, _ storing: Storing) {
         if state.isForStore { state.storing = storing }
-        // A client that takes pieces has them in `pieces` and in the file, which may begin later in the body from now on.
+        // A client that takes pieces has them in `pieces` and in the file, which may begin later in the body from now
+        // on.
         if !isForWholeReader { state.gathered = nil }
         let file = state.file
         // A body that has a file goes on in it, without a name, unless memory has it anyway.

@@ -163,6 +163,8 @@ import Testing
             #expect(criteria.matches(entry) == isMatch)
         }
         entry.tags = ["\u{e9}"]
+        let one = EntryCriteria(tags: others + ["\u{e9}"])
+        #expect(one.matches(entry))
         #expect(!EntryCriteria(tags: ["e\u{301}"]).matches(entry))
         #expect(!EntryCriteria(tags: others + ["e\u{301}"]).matches(entry))
     }

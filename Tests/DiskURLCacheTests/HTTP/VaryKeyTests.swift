@@ -132,4 +132,21 @@ import Testing
         // The same value of another field has another digest.
         #expect(VaryKey("Foo", request: ["Foo": "secret"]).fields.first?.value != digest)
     }
+
+    /// An origin chooses how many names there are: if each were compared with each, this would take minutes.
+    @Test(.timeLimit(.minutes(1))) func keysWithManyNamesAreComparedInOrder() {
+        let names = (0..<200_000).map { "x-\($0)" }.sorted()
+        func key(_ names: [String], _ value: Int) -> VaryKey {
+            let digests = [1, 2].map { SHA256Digest.digest(of: "\($0)") }
+            return VaryKey(
+                fields: names.map { VaryKey.Field(name: $0, value: digests[value], salt: nil) }, matchesNothing: false)
+        }
+        let all = key(names, 0)
+        #expect(all.overlaps(all))
+        #expect(all.overlaps(key(names.map { $0 + "-" }, 1)))
+        for name in [names[0], names[77_777], names[199_999]] {
+            #expect(!all.overlaps(key([name], 1)) && !key([name], 1).overlaps(all))
+            #expect(all.overlaps(key([name], 0)) && key([name], 0).overlaps(all))
+        }
+    }
 }
