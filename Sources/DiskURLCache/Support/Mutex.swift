@@ -25,7 +25,9 @@ package final class Mutex<Value>: @unchecked Sendable {
         let size = (valueOffset + MemoryLayout<Value>.size + unit - 1) / unit * unit
         assert(MemoryLayout<Value>.alignment <= unit)
         // `allocate` asks for the alignment that `malloc` has anyway, which takes longer; a load makes six locks.
-        guard let memory = isContended ? aligned_alloc(unit, size) : malloc(size) else { fatalError("no memory") }
+        var allocated: UnsafeMutableRawPointer?
+        if isContended { posix_memalign(&allocated, unit, size) } else { allocated = malloc(size) }
+        guard let memory = allocated else { fatalError("no memory") }
         self.memory = memory
         lock = memory.initializeMemory(as: Lock.self, to: Lock())
         self.value = (memory + valueOffset).initializeMemory(as: Value.self, to: value)
