@@ -20,8 +20,8 @@ extension DiskStore {
         }
         // Nothing is told about a record that does not exist, so that the hash of a response that is only in memory is
         // never written to disk.
-        // Under the lock: while the maintenance queue examines the key, its rows may lack a record.
-        let rows = withIO { records.rows(of: name, &$0.events) }
+        // An index that knows every record is asked without the lock of the files.
+        let rows = catalog.exactRows(of: name) ?? withIO { records.examine(name, &$0.events) }
         guard rows.contains(where: isOfVariant) else { return }
         announcing(.stored(name)) { withIO { records.remove(name, &$0.events, where: isOfVariant) } }
     }
