@@ -33,14 +33,6 @@ package struct HeaderFields: Sendable, Equatable {
             self.lengths = lengths
         }
 
-        @inline(__always)
-        static func forEach(in fields: [Field], _ body: (_ name: String, _ value: String) -> Void) {
-            fields.withUnsafeBufferPointer { fields in
-                // By places, so that no field is copied.
-                for place in fields.indices { body(fields[place].name, fields[place].value) }
-            }
-        }
-
         /// All values of `name`, joined by ", ".
         subscript(name: String) -> String? {
             guard lengths.mayContain(name) else { return nil }
@@ -148,7 +140,10 @@ package struct HeaderFields: Sendable, Equatable {
         if case .dictionary(let dictionary) = storage {
             for (name, value) in dictionary { body(name, value) }
         } else {
-            List.forEach(in: fields, body)
+            fields.withUnsafeBufferPointer { fields in
+                // By places, so that no field is copied.
+                for place in fields.indices { body(fields[place].name, fields[place].value) }
+            }
         }
     }
 
@@ -275,7 +270,7 @@ struct FieldNames: Sendable {
         guard lengths.mayContain(name) else { return false }
         let length = name.utf8.count
         // By places, since nearly all names are different, and need not be copied.
-        for place in few.indices where few[place].utf8.count == length && few[place].equalsIgnoringASCIICase(name) {
+        for place in few.indices where few[place].utf8.count == length && few[place].hasSameLetters(as: name) {
             return true
         }
         return !more.isEmpty && more.contains(FieldName(name))
