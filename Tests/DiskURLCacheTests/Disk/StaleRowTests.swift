@@ -11,6 +11,17 @@
 
         init() throws { scratch = try ScratchDirectory() }
 
+        /// The first one owns the directory.
+        private func twoStores(_ files: FaultyFileSystem) -> (owner: DiskStore, guest: DiskStore) {
+            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
+            let owner = DiskStore(configuration: configuration, fileSystem: files)
+            owner.flush()
+            let guest = DiskStore(configuration: configuration)
+            guest.flush()
+            #expect(owner.isOwner && !guest.isOwner)
+            return (owner, guest)
+        }
+
         private static let key = RequestKey(
             text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
 
@@ -40,12 +51,7 @@
         /// An examination leaves out a slot into which its cache is writing.
         @Test func aGuestsRecordInASlotThatTheOwnerLostIsKnown() {
             let files = FaultyFileSystem()
-            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
-            let owner = DiskStore(configuration: configuration, fileSystem: files)
-            owner.flush()
-            let guest = DiskStore(configuration: configuration)
-            guest.flush()
-            #expect(owner.isOwner && !guest.isOwner)
+            let (owner, guest) = twoStores(files)
             let isArmed = Mutex(true)
             files.rule = { call in
                 // The record is whole, but has no row yet.
@@ -65,11 +71,7 @@
         /// The rows of a key may lack a record until its files are read.
         @Test func aKeyIsUncertainWhileItsFilesAreRead() {
             let files = FaultyFileSystem()
-            let configuration = DiskConfiguration(directory: directory, capacity: 64 << 20)
-            let owner = DiskStore(configuration: configuration, fileSystem: files)
-            owner.flush()
-            let guest = DiskStore(configuration: configuration)
-            guest.flush()
+            let (owner, guest) = twoStores(files)
             guest.store(.test(testBody(1), sequence: 1), for: Self.key)
             let name = Self.key.name
             let answers = Mutex<[Bool]>([])
