@@ -56,12 +56,12 @@ final class StorageAdapter: StorageLayer {
         return .written
     }
 
-    func update(_ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64) -> Bool {
+    func update(_ metadata: EntryMetadata, of key: RequestKey, replacing old: EntryMetadata, usedAt: UInt64) -> Bool {
         let entries = entries(of: key.diskKey)
-        guard let old = entries.first(where: { $0.entry.metadata.sequence == sequence }) else { return false }
-        write(StoredEntry(metadata: metadata, body: old.entry.body), for: key, usedAt: usedAt)
+        guard let found = entries.first(where: { $0.entry.metadata.isSameEntry(as: old) }) else { return false }
+        write(StoredEntry(metadata: metadata, body: found.entry.body), for: key, usedAt: usedAt)
         // A storage replaces the same variant only.
-        if old.entry.metadata.varyKey != metadata.varyKey { remove(old, of: key.diskKey) }
+        if old.varyKey != metadata.varyKey { remove(found, of: key.diskKey) }
         return true
     }
 

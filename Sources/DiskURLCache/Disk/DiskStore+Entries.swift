@@ -207,12 +207,14 @@ extension DiskStore {
     /// what was removed meanwhile.
     private func endStore(of key: KeyName) { membership.endStore(of: key, for: self) }
 
-    /// Appends a new tail to the entry with this sequence number, after a 304 or for a pin. The body is not written
-    /// again. False if that record is gone or was replaced; then nothing is changed.
+    /// Appends a new tail to the record of an entry, after a 304 or for a pin. The body is not written again. False if
+    /// that record is gone or was replaced; then nothing is changed.
     ///
-    /// - Parameter usedAt: as in `write`.
+    /// - Parameters:
+    ///   - old: the metadata that the record has.
+    ///   - usedAt: as in `write`.
     package func update(
-        _ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64
+        _ metadata: EntryMetadata, of key: RequestKey, replacing old: EntryMetadata, usedAt: UInt64
     ) -> Bool {
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? metadata.url : nil)
         guard beginStore(of: key.name) == nil else { return false }
@@ -221,7 +223,7 @@ extension DiskStore {
         defer { if !catalog.isAlone { endStore(of: key.name) } }
         let update = withIO { io in
             isUsable(&io)
-                ? records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events) : .notFound
+                ? records.update(metadata, of: key, replacing: old, usedAt: usedAt, &io.events) : .notFound
         }
         switch update {
         case .notFound: return false

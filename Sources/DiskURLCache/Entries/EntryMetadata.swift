@@ -92,7 +92,13 @@ package struct EntryMetadata: Sendable, Equatable {
     /// Whether both are of the same response, as the origin sent or last confirmed it. A tag or a pin that came since
     /// gives the entry another number, and says nothing about the response.
     func isSameResponse(as other: EntryMetadata) -> Bool {
-        sequence == other.sequence || storedAt == other.storedAt && response == other.response
+        isSameEntry(as: other) || storedAt == other.storedAt && response == other.response
+    }
+
+    /// Whether both are of one entry of a key, with nothing changed in between. The number alone does not tell: two
+    /// processes that change two variants at the same time may give both the same one.
+    package func isSameEntry(as other: EntryMetadata) -> Bool {
+        sequence == other.sequence && varyKey == other.varyKey
     }
 
     /// The values that tell the variants of one key apart.

@@ -8,10 +8,12 @@ extension DiskURLCache.Request {
     private static let fieldsOfOneOrigin = ["Authorization", "Proxy-Authorization", "Cookie", "Host", "Origin"]
 
     /// They describe the body, or say how it is sent (RFC 9110 §15.4).
-    private static let fieldsOfABody = [
-        "Content-Digest", "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Type",
-        "Digest", "Expect", "Last-Modified", "Repr-Digest", "Transfer-Encoding",
-    ]
+    private static let fieldsOfABody =
+        BodyDigests.fieldNames + [
+            "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Type", "Digest",
+            "Expect",
+            "Last-Modified", "Transfer-Encoding",
+        ]
 
     /// The request that follows a redirect (RFC 9110 §15.4): a `QUERY` stays one, except after a 303 (RFC 10008 §2.5).
     /// Nil when the response is no redirect that can be followed: it is then the answer.

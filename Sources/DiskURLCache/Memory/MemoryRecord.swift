@@ -36,10 +36,10 @@ struct MemoryRecord: MemoryValue {
         keepToLimit()
     }
 
-    /// Replaces the variant with a sequence number by an entry, and sorts by the new numbers. If the entry is nil, the
-    /// variant is removed, and the next lookup reads the disk.
-    mutating func replace(_ sequence: UInt64, by entry: StoredEntry?) {
-        guard let index = variants.firstIndex(where: { $0.metadata.sequence == sequence }) else { return }
+    /// Replaces the variant that has the metadata `old` by an entry, and sorts by the new numbers. If the entry is nil,
+    /// the variant is removed, and the next lookup reads the disk.
+    mutating func replace(_ old: EntryMetadata, by entry: StoredEntry?) {
+        guard let index = variants.firstIndex(where: { $0.metadata.isSameEntry(as: old) }) else { return }
         if let entry {
             variants[index] = StoredVariant(entry, from: .memory)
             variants.sort { $0.metadata.sequence > $1.metadata.sequence }
@@ -49,11 +49,11 @@ struct MemoryRecord: MemoryValue {
         }
     }
 
-    /// Replaces the metadata of the variant with a sequence number; its body stays. If the body was not loaded yet, the
-    /// variant is removed, since the closure that loads the body would look for the old number.
-    mutating func replace(_ sequence: UInt64, with metadata: EntryMetadata) {
-        let body = variants.first { $0.metadata.sequence == sequence }?.entry?.body
-        replace(sequence, by: body.map { StoredEntry(metadata: metadata, body: $0) })
+    /// Replaces the metadata of the variant that has the metadata `old`; its body stays. If the body was not loaded
+    /// yet, the variant is removed, since the closure that loads the body would look for the old number.
+    mutating func replace(_ old: EntryMetadata, with metadata: EntryMetadata) {
+        let body = variants.first { $0.metadata.isSameEntry(as: old) }?.entry?.body
+        replace(old, by: body.map { StoredEntry(metadata: metadata, body: $0) })
     }
 
     /// Marks variants as stale. Those that are on disk are read from there the next time.
@@ -67,9 +67,9 @@ struct MemoryRecord: MemoryValue {
         for variant in variants where isConcerned(variant) {
             var metadata = variant.metadata
             if isOnDisk(metadata) {
-                replace(metadata.sequence, by: nil)
+                replace(metadata, by: nil)
             } else if change(&metadata) {
-                replace(variant.metadata.sequence, with: metadata)
+                replace(variant.metadata, with: metadata)
             }
         }
     }

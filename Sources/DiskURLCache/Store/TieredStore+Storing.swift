@@ -258,26 +258,28 @@ extension TieredStore {
         stripe(of: key).withLock { _ in
             disk?.checkIfShared()
             let start = removals.ticket(at: .distantPast)
-            guard let variant = lookup(key).variants().first(where: { $0.metadata.isSameResponse(as: found) }) else {
-                return nil
-            }
+            let variants = lookup(key).variants()
+            guard let variant = variants.first(where: { $0.metadata.isSameResponse(as: found) }) else { return nil }
             if let ticket, removals.change(of: key, variant.metadata, since: ticket) != .none { return nil }
-            let number = variant.metadata.sequence
-            var metadata = variant.metadata
+            let old = variant.metadata
+            var metadata = old
             let underWay = removals.underWay(key, metadata)
             if underWay == .removal {
                 erase(key, metadata.varyKey)
                 return nil
             }
             change(&metadata)
-            metadata.sequence = sequence.next(at: metadata.storedAt, after: number)
+            // A response that was stored by an earlier process has an old time, of which the next number may be that of
+            // another variant.
+            let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
+            metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
             if case .mark(let time) = underWay { _ = metadata.markStale(at: time, sequence: sequence.next) }
             let isUpdated = updateBelow(variant, of: key, metadata, since: start)
             memory.update(key) { record in
-                if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }
+                if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
             }
             weakResponses.removeValue(for: key)
-            takeUnwritten(key) { $0.sequence == number }
+            takeUnwritten(key) { $0.isSameEntry(as: old) }
             return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
         }
     }
@@ -288,7 +290,7 @@ extension TieredStore {
     ) -> Bool {
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
         let now = MonotonicTime.nanoseconds
-        if disk.update(metadata, of: key, replacing: variant.metadata.sequence, usedAt: now) { return true }
+        if disk.update(metadata, of: key, replacing: variant.metadata, usedAt: now) { return true }
         // The disk has evicted the entry, or could not write it. Memory has the whole entry and stores it again, unless
         // it was removed.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }

@@ -164,7 +164,7 @@ final class TieredStore: Sendable {
             let entry = variant.load()
             // Only if memory still has the variant: the key may have changed meanwhile.
             if isKept || entry == nil {
-                self?.memory.update(key) { $0?.replace(variant.metadata.sequence, by: entry) }
+                self?.memory.update(key) { $0?.replace(variant.metadata, by: entry) }
             }
             return entry
         }

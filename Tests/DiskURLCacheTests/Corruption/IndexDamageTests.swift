@@ -165,7 +165,7 @@ import Testing
         let updated = try #require(store.variants(of: .test("updated")).first).metadata
         var changed = updated
         changed.sequence = 99
-        #expect(store.update(changed, of: .test("updated"), replacing: updated.sequence, usedAt: 1))
+        #expect(store.update(changed, of: .test("updated"), replacing: updated, usedAt: 1))
         #expect(store.variants(of: .test("updated")).map(\.metadata.sequence).contains(99))
         store.flush()
         #expect(fixture.recordNames().count == 600 + 5)

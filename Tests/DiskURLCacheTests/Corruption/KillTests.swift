@@ -60,7 +60,9 @@
             case .update:
                 var metadata = StoredEntry.test(Data(), sequence: 2).metadata
                 metadata.tags = ["new"]
-                _ = store.update(metadata, of: key, replacing: 1, usedAt: MonotonicTime.nanoseconds)
+                _ = store.update(
+                    metadata, of: key, replacing: StoredEntry.test(Data(), sequence: 1).metadata,
+                    usedAt: MonotonicTime.nanoseconds)
             case .evict:
                 for number in 100..<112 { store.store(.test(testBody(number)), for: .test("\(number)")) }
             case .removeAll: store.removeAll()

@@ -29,7 +29,8 @@ import Testing
         let first = try SystemFiles().status(at: path).size
         if subject.isUpdated {
             let metadata = StoredEntry.test(Data(), sequence: 6, language: "de", tags: ["new"]).metadata
-            #expect(store.update(metadata, of: key, replacing: 5, usedAt: MonotonicTime.nanoseconds))
+            #expect(
+                store.update(metadata, of: key, replacing: subject.entry.metadata, usedAt: MonotonicTime.nanoseconds))
         }
         store.close()
         return (fixture, path, try Data(contentsOf: URL(fileURLWithPath: path)), first)

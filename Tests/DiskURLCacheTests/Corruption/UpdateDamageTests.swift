@@ -17,7 +17,7 @@ import Testing
 
     private func update(_ store: DiskStore, to sequence: UInt64, from old: UInt64, tags: [String] = ["new"]) -> Bool {
         store.update(
-            metadata(sequence, tags: tags), of: key, replacing: old, usedAt: MonotonicTime.nanoseconds)
+            metadata(sequence, tags: tags), of: key, replacing: metadata(old), usedAt: MonotonicTime.nanoseconds)
     }
 
     @Test func anUpdateAppendsATailAndWritesNoBody() throws {
@@ -33,7 +33,7 @@ import Testing
         var pinned = metadata(3, tags: ["x", "y"])
         pinned.isPinned = true
         pinned.storedAt = Date(timeIntervalSince1970: 1_800_000_000)
-        #expect(store.update(pinned, of: key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
+        #expect(store.update(pinned, of: key, replacing: metadata(1), usedAt: MonotonicTime.nanoseconds))
         let written = files.changes.reduce(0) { if case .write(_, _, let bytes) = $1 { $0 + bytes.count } else { $0 } }
         #expect(written < 2000)
         #expect(files.takeReadings().values.reduce(0) { $0 + $1.bytes } < 20_000)
@@ -66,7 +66,7 @@ import Testing
         var changed = metadata(3, tags: ["x", "y"])
         changed.isPinned = what == "pin"
         changed.storedAt = Date().addingTimeInterval(86_400)
-        #expect(store.update(changed, of: key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
+        #expect(store.update(changed, of: key, replacing: metadata(1), usedAt: MonotonicTime.nanoseconds))
         if isMadeAnew { store.withIO { store.examine(key.name, &$0, verifyingBodies: true) } }
         var criteria = EntryCriteria.everything
         switch what {
@@ -283,7 +283,7 @@ import Testing
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
         var bad = metadata(6)
         bad.placement = .memoryOnly
-        #expect(store.update(bad, of: key, replacing: 5, usedAt: 0))
+        #expect(store.update(bad, of: key, replacing: metadata(5), usedAt: 0))
         #expect(store.variants(of: key).isEmpty)
         #expect(fixture.recordNames().isEmpty)
         #expect(fixture.log.events.contains(.notUpdated(key: key.name, .malformed)))

@@ -131,7 +131,10 @@
             other.flush()
             other.maintenance.pause()
             let metadata = StoredEntry.test(Data(), sequence: 3, storedAt: Date() - 10).metadata
-            #expect(other.update(metadata, of: Self.key, replacing: 2, usedAt: MonotonicTime.nanoseconds))
+            #expect(
+                other.update(
+                    metadata, of: Self.key, replacing: StoredEntry.test(Data(), sequence: 2).metadata,
+                    usedAt: MonotonicTime.nanoseconds))
             during.withLock {
                 $0 = {
                     other.flush()
@@ -184,7 +187,10 @@
             other.flush()
             owner.maintenance.perform { #expect(owner.beginPass(isFlush: true)) }
             let metadata = StoredEntry.test(Data(), sequence: 2, storedAt: Date()).metadata
-            #expect(other.update(metadata, of: Self.key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
+            #expect(
+                other.update(
+                    metadata, of: Self.key, replacing: StoredEntry.test(Data(), sequence: 1).metadata,
+                    usedAt: MonotonicTime.nanoseconds))
             other.flush()
             owner.maintenance.perform { owner.endPass(isFlush: true) }
             for store in [owner, other] { #expect(store.body(Self.key) == testBody(1)) }

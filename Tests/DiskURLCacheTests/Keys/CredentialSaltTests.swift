@@ -116,7 +116,7 @@ import Testing
         let live = VaryKey("Cookie", request: ["Cookie": "pin=1234"], salt: store.salt)
         store.salt.directoryChanged()
         store.withIO { _ in #expect(live.fields.first?.salt?.bytes.count == CredentialSalt.length) }
-        #expect(store.update(next, of: key, replacing: metadata.sequence, usedAt: 1))
+        #expect(store.update(next, of: key, replacing: metadata, usedAt: 1))
         cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request)?.data == Data("page".utf8))
     }

@@ -11,7 +11,7 @@ extension RecordFiles {
     /// The last footer of a record; nil if it is gone, or cannot be read.
     func footer(of name: RecordName) -> RecordFooter? { tail(of: name)?.footer }
 
-    private func tail(of name: RecordName) -> LoadedRecord? {
+    func tail(of name: RecordName) -> LoadedRecord? {
         guard case .record(let record) = reader.read(name, .tail, limit: .max) else { return nil }
         return record
     }
@@ -48,7 +48,7 @@ extension RecordFiles {
             var metadata = record.metadata
             guard metadata.markStale(at: time, sequence: sequence) else { return }
             let update = update(
-                metadata, of: DiskKey(record.footer), replacing: record.footer.sequence,
+                metadata, of: DiskKey(record.footer), replacing: record.metadata,
                 usedAt: MonotonicTime.nanoseconds, &events)
             switch update {
             case .appended: break

@@ -45,15 +45,15 @@ struct RecordFiles: Sendable {
         let metadata: EntryMetadata
     }
 
-    /// Appends a new tail to the record with this sequence number. Its body stays unchanged.
+    /// Appends a new tail to the record that has the metadata `old`. Its body stays unchanged.
     func update(
-        _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
+        _ metadata: EntryMetadata, of key: DiskKey, replacing old: EntryMetadata, usedAt: UInt64,
         _ events: inout [DiskEvent]
     ) -> Update {
         for row in rows(of: key.name, &events) where !row.isPartial {
             do throws(Errno) {
                 let update = try writer.append(
-                    metadata, to: row.name, of: key.digest, replacing: sequence, keepsURL: keepsURLs,
+                    metadata, to: row.name, of: key.digest, replacing: old, keepsURL: keepsURLs,
                     limit: catalog.capacity)
                 switch update {
                 case .appended(let footer, let status):
@@ -62,8 +62,10 @@ struct RecordFiles: Sendable {
                 case .notFound: break
                 case .mustRewrite:
                     // Another process may hold the record's lock, so it was not read yet.
-                    if let old = footer(of: row.name), old.digest == key.digest, old.sequence == sequence {
-                        return .mustRewrite(Rewriting(old: old, metadata: metadata))
+                    if let record = tail(of: row.name), record.footer.digest == key.digest,
+                        record.metadata.isSameEntry(as: old)
+                    {
+                        return .mustRewrite(Rewriting(old: record.footer, metadata: metadata))
                     }
                 case .notRepresentable:
                     // The old tail is out of date, and the new one cannot be written, so the record is removed.

@@ -30,10 +30,17 @@ package struct LoadedRecord: Sendable {
         return footer.digest == key.digest
     }
 
-    /// Different keys may share a name.
+    /// Different keys may share a name. And one key may have a record that proves it by its URL, and another one that
+    /// proves it by a digest: of a request whose URL is spelled otherwise, or of a time with other settings.
     func isOfSameVariant(as other: LoadedRecord) -> Bool {
-        guard footer.varyHash == other.footer.varyHash, footer.isOfURL == other.footer.isOfURL else { return false }
-        return footer.isOfURL ? metadata.url == other.metadata.url : footer.digest == other.footer.digest
+        guard footer.varyHash == other.footer.varyHash else { return false }
+        if footer.isOfURL, other.footer.isOfURL { return metadata.url == other.metadata.url }
+        return keyDigest == other.keyDigest
+    }
+
+    /// The digest of the key, also of a record whose URL is its key.
+    private var keyDigest: KeyDigest {
+        footer.isOfURL ? SHA256Digest.digest(of: metadata.url ?? "") : footer.digest
     }
 
     var entry: StoredEntry? { body.map { StoredEntry(metadata: metadata, body: $0) } }

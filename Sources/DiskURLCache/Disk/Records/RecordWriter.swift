@@ -136,10 +136,10 @@ struct RecordWriter: Sendable {
         case notRepresentable
     }
 
-    /// Appends a tail to the record with this sequence number, by one write under the file's lock. Until the write is
+    /// Appends a tail to the record that has the metadata `old`, by one write under the file's lock. Until the write is
     /// complete, a reader takes the file for damaged, which is a miss.
     func append(
-        _ metadata: EntryMetadata, to name: RecordName, of digest: KeyDigest, replacing sequence: UInt64,
+        _ metadata: EntryMetadata, to name: RecordName, of digest: KeyDigest, replacing old: EntryMetadata,
         keepsURL: Bool, limit: Int
     ) throws(Errno) -> Update {
         do throws(Errno) {
@@ -152,7 +152,7 @@ struct RecordWriter: Sendable {
             // Read under the lock, so that the file does not change from now on.
             let reader = RecordReader(files: files, paths: paths, owner: .process)
             guard case .record(let record) = try? reader.read(opened.file, name, .tail, limit: limit),
-                record.footer.digest == digest, record.footer.sequence == sequence
+                record.footer.digest == digest, record.metadata.isSameEntry(as: old)
             else { return .notFound }
             return try append(metadata, to: opened, record, keepsURL: keepsURL, limit: limit)
         } catch {

@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The records of one key are told apart: each variant keeps its own head, and what a response replaces is gone.
+@Suite("Records of one key") struct RecordsOfOneKeyTests {
+    private static let languages = ["de", "en", "fr"]
+
+    private static func request(_ language: String) -> URLRequest {
+        Responses.request("/a", fields: ["Accept-Language": language])
+    }
+
+    // MARK: Variants
+
+    /// A response of an earlier launch has an old time, and the number after it may be that of another variant.
+    @Test(arguments: [0, 8 << 20]) func aPinOfALaterLaunchChangesOneVariantAlone(memory: Int) throws {
+        let directory = try SharedDirectory()
+        func launch(_ work: (DiskURLCache) -> Void) {
+            let cache = directory.open { $0.memoryCapacity = memory }
+            work(cache)
+            cache.flush()
+            for language in Self.languages {
+                let found = cache.cachedResponse(for: Self.request(language))
+                #expect(found.map { String(decoding: $0.data, as: UTF8.self) } == "text in \(language)")
+                let response = found?.response as? HTTPURLResponse
+                #expect(response?.value(forHTTPHeaderField: "Content-Language") == language)
+            }
+            cache.close()
+        }
+        launch { cache in
+            // In one moment, so that their numbers follow each other.
+            for language in Self.languages {
+                let fields = [
+                    "Cache-Control": "max-age=3600", "Vary": "Accept-Language", "Content-Language": language,
+                ]
+                cache.storeCachedResponse(
+                    Responses.cached(Responses.url("/a"), "text in \(language)", fields: fields),
+                    for: Self.request(language))
+            }
+        }
+        for language in Self.languages {
+            launch { #expect($0.setPinned(true, for: Self.request(language))) }
+        }
+    }
+
+    /// Two processes that change two variants at the same time may give both the same number.
+    @Test func twoVariantsWithOneNumberKeepTheirHeads() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        let key = RequestKey.test("a")
+        let entries = Self.languages.enumerated().map { StoredEntry.test(testBody($0), language: $1) }
+        for entry in entries { store.store(entry, for: key) }
+        var pinned = entries[1].metadata
+        pinned.isPinned = true
+        pinned.sequence = 2
+        #expect(store.update(pinned, of: key, replacing: entries[1].metadata, usedAt: MonotonicTime.nanoseconds))
+        func expectTheirOwn(_ found: [StoredVariant], pinned: [Bool]) {
+            let own = entries.map { entry in found.first { $0.metadata.varyKey == entry.varyKey } }
+            #expect(own.map { $0?.entry?.body } == entries.map(\.body))
+            #expect(own.map { $0?.metadata.isPinned } == pinned)
+        }
+        expectTheirOwn(store.variants(of: key), pinned: [false, true, false])
+        // In memory, too.
+        var record = MemoryRecord(variants: entries.map { StoredVariant($0, from: .memory) }, isComplete: true)
+        record.replace(entries[1].metadata, with: pinned)
+        expectTheirOwn(record.variants, pinned: [false, true, false])
+    }
+
+    // MARK: One response, and its older ones
+
+    /// A record proves its key by its URL if that is the key, and by a digest if the URL is spelled otherwise.
+    @Test(arguments: ["/a?utm_source=mail", "/%61", "/a#part"])
+    func aResponseReplacesThatOfAnotherSpelling(spelling: String) throws {
+        let directory = try SharedDirectory()
+        for spellings in [[spelling, "/a"], ["/a", spelling]] {
+            let cache = directory.open { $0.keyPolicy = .standard.droppingQueryItems("utm_source") }
+            cache.removeAllCachedResponses()
+            try #require(cache.key(for: Responses.request(spelling)) == cache.key(for: Responses.request("/a")))
+            cache.put("old", spellings[0], tags: ["old"])
+            directory.clock.advance(by: 10)
+            cache.put("new", spellings[1], tags: ["new"])
+            cache.flush()
+            #expect(try directory.records.count == 1)
+            cache.removeCachedResponses(tag: "new")
+            cache.forgetMemory()
+            for spelling in spellings { #expect(cache.found(spelling) == nil) }
+            cache.close()
+        }
+    }
+
+    /// What was stored with its URL is replaced by a response that is stored without it, and the other way round.
+    @Test(arguments: [true, false]) func aResponseReplacesThatOfOtherSettings(keepsURLs: Bool) throws {
+        let directory = try SharedDirectory()
+        for (body, keepsURLs) in [("old", keepsURLs), ("new", !keepsURLs)] {
+            let cache = directory.open { $0.keepsURLs = keepsURLs }
+            directory.clock.advance(by: 10)
+            cache.put(body)
+            cache.flush()
+            #expect(try directory.records.count == 1)
+            #expect(cache.found() == body)
+            cache.close()
+        }
+    }
+}
