@@ -11,8 +11,7 @@ extension DiskURLCache.Request {
     private static let fieldsOfABody =
         BodyDigests.fieldNames + [
             "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Type", "Digest",
-            "Expect",
-            "Last-Modified", "Transfer-Encoding",
+            "Expect", "Last-Modified", "Transfer-Encoding",
         ]
 
     /// The request that follows a redirect (RFC 9110 §15.4): a `QUERY` stays one, except after a 303 (RFC 10008 §2.5).
