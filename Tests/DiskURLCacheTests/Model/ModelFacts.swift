@@ -26,8 +26,10 @@ struct ModelRequest: Sendable, Hashable, CustomStringConvertible {
     var user: String?
     /// `Accept-Language`.
     var language: String
+    /// Another spelling of the URL, which means the same key.
+    var isSpelledOtherwise = false
 
-    var description: String { "\(path) for \(user ?? "nobody"), \(language)" }
+    var description: String { "\(path)\(isSpelledOtherwise ? "#part" : "") for \(user ?? "nobody"), \(language)" }
 }
 
 /// An answer of the origin, a 304 among them, or a response that is stored by hand.

@@ -86,7 +86,7 @@ extension ReferenceModel {
                     "item \(newer.number) took its place at \(newer.visible ?? 0), before the load began at \(load.begin)"
             }
             if load.isLookup || check.born > load.begin { return nil }
-            return freshness(of: check, load)
+            return mark(of: check, load, state) ?? freshness(of: check, load)
         }
 
         /// Whether the other item was certainly asked for later, and stored before the load began.
@@ -139,6 +139,13 @@ extension ReferenceModel {
                 }
             }
             return true
+        }
+
+        /// A response that was marked before the load began is validated, as one whose lifetime is over.
+        private static func mark(of check: ModelItem, _ load: ModelLoad, _ state: State) -> String? {
+            guard load.policy == .useProtocol, check.control.staleWhileRevalidate == 0 else { return nil }
+            let mark = state.marks.first { $0.end < load.begin && $0.concerns(check) && check.process == $0.process }
+            return mark.map { "exchange \(check.number) was marked as stale at \($0.begin) to \($0.end)" }
         }
 
         private static func freshness(of check: ModelItem, _ load: ModelLoad) -> String? {

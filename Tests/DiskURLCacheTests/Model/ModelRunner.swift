@@ -110,6 +110,11 @@ final class ModelRunner: @unchecked Sendable {
                 cache.storeCachedResponse(
                     Responses.cached(url, fields: ["Cache-Control": "no-store"]), for: urlRequest(request))
             }
+        case .pin(let request, let isPinned): cache.setPinned(isPinned, for: urlRequest(request))
+        case .markStale(let request):
+            model.markStale(.key(path: request.path, user: request.user)) {
+                cache.markStale(for: urlRequest(request))
+            }
         case .remove(let request):
             model.remove(.key(path: request.path, user: request.user)) {
                 cache.removeCachedResponse(for: urlRequest(request))
@@ -153,9 +158,12 @@ final class ModelRunner: @unchecked Sendable {
 
     // MARK: Loads
 
+    private func url(_ request: ModelRequest) -> URL {
+        server.url(request.path + (request.isSpelledOtherwise ? "#part" : ""))
+    }
+
     private func urlRequest(_ request: ModelRequest, method: String = "GET") -> URLRequest {
-        var result = URLRequest(
-            server.url(request.path), ["Accept-Language": request.language], method: method)
+        var result = URLRequest(url(request), ["Accept-Language": request.language], method: method)
         if let user = request.user { result.setValue(user, forHTTPHeaderField: "Authorization") }
         return result
     }
@@ -316,7 +324,7 @@ final class ModelRunner: @unchecked Sendable {
             peers[number - 1].ask(words.joined(separator: " "))
         }
         func facts(_ request: ModelRequest) -> [String] {
-            [server.url(request.path).absoluteString, request.user ?? "-", request.language]
+            [url(request).absoluteString, request.user ?? "-", request.language]
         }
         switch step {
         case .peerStore(let request, let peer):

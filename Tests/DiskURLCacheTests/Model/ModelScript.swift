@@ -17,6 +17,8 @@ enum ModelStep: Sendable {
     case store(ModelRequest, inMemoryOnly: Bool)
     /// A response with `no-store`: it is not stored, and the stored response is removed.
     case storeForbidden(ModelRequest)
+    case pin(ModelRequest, Bool)
+    case markStale(ModelRequest)
     case remove(ModelRequest)
     case removeAll
     case removeSince(secondsAgo: Int)
@@ -88,7 +90,7 @@ struct ModelScript: Sendable {
         func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
         let request = ModelRequest(
             path: chance(70) ? favourite : ModelOrigin.paths.randomElement(using: &random) ?? favourite,
-            user: chance(25) ? "u" : nil, language: chance(30) ? "fr" : "en")
+            user: chance(25) ? "u" : nil, language: chance(30) ? "fr" : "en", isSpelledOtherwise: chance(20))
         let path = request.path
         func load() -> ModelStep {
             var load = ModelLoad(request: request)
@@ -98,7 +100,9 @@ struct ModelScript: Sendable {
         }
         let kind = Int.random(in: 0..<(isNested ? 72 : 100), using: &random)
         switch kind {
-        case 0..<30: return load()
+        case 0..<26: return load()
+        case 26..<28: return .pin(request, chance(70))
+        case 28..<30: return .markStale(request)
         case 30..<36: return .unsafe(method: chance(50) ? "PUT" : "DELETE", request, waits: chance(70))
         case 36..<42: return .lookup(request, method: chance(15) ? "HEAD" : "GET")
         case 42..<48: return .store(request, inMemoryOnly: chance(15))

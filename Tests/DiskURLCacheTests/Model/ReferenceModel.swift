@@ -15,6 +15,8 @@ final class ReferenceModel: Sendable {
         var time = 0
         var items: [Int: ModelItem] = [:]
         var removals: [ModelRemoval] = []
+        /// What was marked as stale.
+        var marks: [ModelRemoval] = []
         /// By the load that asked: when the origin took an unsafe request, and would answer with 2xx.
         var invalidations: [Int: (path: String, time: Int)] = [:]
         /// When processes were killed.
@@ -114,6 +116,19 @@ final class ReferenceModel: Sendable {
         state.withLock { state in
             state.removals[index].end = state.tick()
             state.note("process \(process) has removed \(scope)")
+        }
+    }
+
+    func markStale(_ scope: ModelRemoval.Scope, _ body: () -> Void) {
+        let index = state.withLock { state in
+            state.marks.append(ModelRemoval(scope: scope, begin: state.tick(), process: 0))
+            state.note("marks \(scope)")
+            return state.marks.count - 1
+        }
+        body()
+        state.withLock { state in
+            state.marks[index].end = state.tick()
+            state.note("has marked \(scope)")
         }
     }
 
