@@ -9,22 +9,25 @@ struct SessionLink: Sendable {
     let task: URLSessionTask?
     /// Whether a completion handler gets the body; nil if that is not known.
     let hasHandler: Bool?
+    /// Whether the app gave the task's request its `Cookie` field; nil if nobody noted that when the task was made.
+    private let hasOwnCookie: Bool?
     /// Whether an async method made the task; nil if that was not read.
     let isAsync: Bool?
     /// Of the whole load, if a transport sends its requests; Foundation sees to it otherwise.
     private let deadline: DispatchTime
-    /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
+    /// The cookies of the first request are the app's: no request of the load gets the session's.
     private var hasSetCookie = false
 
     /// - Parameter task: nil for a load without a task.
     init(
-        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, isAsync: Bool? = nil,
-        outer known: OuterSession? = nil
+        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, hasOwnCookie: Bool? = nil,
+        isAsync: Bool? = nil, outer known: OuterSession? = nil
     ) {
         outer = known ?? NetworkSessions.shared.outer(of: session)
         self.session = session
         self.task = task
         self.hasHandler = hasHandler
+        self.hasOwnCookie = hasOwnCookie
         self.isAsync = isAsync
         deadline = outer.transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
     }
@@ -57,11 +60,25 @@ struct SessionLink: Sendable {
     }
 
     /// The first request of a load, with the session's cookies unless it has its own or wants none. On Linux a task has
-    /// the session's since it was made, and they cannot be told from equal ones of the app.
+    /// the session's since it was made.
     mutating func withCookies(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
-        let given = request.headerFields["Cookie"]
-        hasSetCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
+        hasSetCookie = request.headerFields["Cookie"].map { isOwn($0, of: request) } ?? false
         return workQueue == nil ? withSessionCookie(request) : request
+    }
+
+    /// Whether the cookies of a load's first request are the app's.
+    private func isOwn(_ cookie: String, of request: DiskURLCache.Request) -> Bool {
+        if workQueue == nil { return true }
+        // An async method has made the task just now, so its cookies are those that the session has. They cannot be
+        // told from equal ones of the app.
+        guard let hasOwnCookie else { return cookie != sessionCookie(for: request) }
+        return hasOwnCookie || cookie == additionalCookie
+    }
+
+    /// The `Cookie` field that the configuration adds to each request which has none.
+    private var additionalCookie: String? {
+        let field = configuration.httpAdditionalHeaders?.first { ($0.key.base as? String)?.lowercased() == "cookie" }
+        return field.map { $0.value as? String ?? "\($0.value)" }
     }
 
     /// With the cookies that the session has now: those of an earlier request may have been deleted meanwhile.

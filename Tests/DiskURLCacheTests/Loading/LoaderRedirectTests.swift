@@ -302,6 +302,40 @@ import Testing
         #expect(link.prepare(first, after: first)["Cookie"] == nil)
     }
 
+    /// A task has the session's cookies of the moment at which it was made. Others may have been set by the time at
+    /// which it is resumed, and these are no cookies of the app's.
+    @Test func aTaskThatIsResumedLaterGetsTheCookiesOfItsRedirect() async throws {
+        let origin = try OriginServer { request in
+            switch request.path {
+            case "/before": .ok("", ["Set-Cookie": "session=old; Path=/"])
+            case "/other": .ok("", ["Set-Cookie": "other=1; Path=/"])
+            case "/login": .status(302, "", ["Location": "/b", "Set-Cookie": "session=new; Path=/"])
+            default: .ok(request.fields["Cookie"] ?? "none")
+            }
+        }
+        let harness = try LoadingHarness()
+        _ = try await harness.load(origin.url("/before"))
+        let body = Mutex<Data?>(nil)
+        let task = harness.session.dataTask(with: origin.url("/login")) { data, _, _ in body.withLock { $0 = data } }
+        _ = try await harness.load(origin.url("/other"))
+        task.resume()
+        await eventually("the body of the last hop") { body.withLock { $0 != nil } }
+        let sent = body.withLock { $0 }.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        #expect(Set(sent.components(separatedBy: "; ")) == ["session=new", "other=1"])
+    }
+
+    /// A field that the configuration adds is the app's, too.
+    @Test func aRedirectKeepsTheCookieOfTheConfiguration() async throws {
+        let origin = try OriginServer { request in
+            request.path == "/a" ? .status(302, "", ["Location": "/b"]) : .ok(request.fields["Cookie"] ?? "none")
+        }
+        let harness = try LoadingHarness(session: { $0.httpAdditionalHeaders = ["cookie": "own=1"] })
+        let body = Mutex<Data?>(nil)
+        harness.session.dataTask(with: origin.url("/a")) { data, _, _ in body.withLock { $0 = data } }.resume()
+        await eventually("the body of the last hop") { body.withLock { $0 != nil } }
+        #expect(body.withLock { $0 } == Data("own=1".utf8))
+    }
+
     /// RFC 6265 §5.4: what is sent is in the storage when it is sent.
     @Test func aCookieDeletedByTheRedirectIsNotSentToTheTarget() async throws {
         let origin = try OriginServer { request in

@@ -10,28 +10,35 @@
         // @unchecked: no state of its own.
 
         override func dataTask(with url: URL) -> URLSessionDataTask {
-            noted(super.dataTask(with: url), hasHandler: false)
+            noted(super.dataTask(with: url), of: nil, hasHandler: false)
         }
 
         override func dataTask(with request: URLRequest) -> URLSessionDataTask {
-            noted(super.dataTask(with: request), hasHandler: false)
+            noted(super.dataTask(with: request), of: request, hasHandler: false)
         }
 
         override func dataTask(
             with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
         ) -> URLSessionDataTask {
-            noted(super.dataTask(with: url, completionHandler: completionHandler), hasHandler: true)
+            noted(super.dataTask(with: url, completionHandler: completionHandler), of: nil, hasHandler: true)
         }
 
         override func dataTask(
             with request: URLRequest,
             completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
         ) -> URLSessionDataTask {
-            noted(super.dataTask(with: request, completionHandler: completionHandler), hasHandler: true)
+            noted(super.dataTask(with: request, completionHandler: completionHandler), of: request, hasHandler: true)
         }
 
-        private func noted(_ task: URLSessionDataTask, hasHandler: Bool) -> URLSessionDataTask {
-            NotedTasks.shared.note(task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler)
+        /// - Parameter request: as the app gave it; nil if it only gave a URL.
+        private func noted(
+            _ task: URLSessionDataTask, of request: URLRequest?, hasHandler: Bool
+        ) -> URLSessionDataTask {
+            let cookie = request?.value(forHTTPHeaderField: "Cookie")
+            // Foundation replaces the field by the session's cookies, if there are any for the URL.
+            let hasOwnCookie = cookie != nil && cookie == task.originalRequest?.value(forHTTPHeaderField: "Cookie")
+            NotedTasks.shared.note(
+                task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler, hasOwnCookie: hasOwnCookie)
             return task
         }
     }
@@ -47,6 +54,8 @@
             fileprivate(set) weak var outer: OuterSession?
             /// Whether a completion handler gets the body.
             let hasHandler: Bool
+            /// Whether the `Cookie` field of its request is the app's own.
+            let hasOwnCookie: Bool
         }
 
         private struct State {
@@ -58,8 +67,8 @@
 
         private let state = Mutex(State())
 
-        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool) {
-            let note = Note(task: task, outer: outer, hasHandler: hasHandler)
+        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool, hasOwnCookie: Bool) {
+            let note = Note(task: task, outer: outer, hasHandler: hasHandler, hasOwnCookie: hasOwnCookie)
             let living = state.withLock { state -> [URLSessionTask] in
                 state.notes[ObjectIdentifier(task)] = note
                 guard state.notes.count > state.limit else { return [] }

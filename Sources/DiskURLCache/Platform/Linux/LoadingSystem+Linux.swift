@@ -71,7 +71,9 @@
         /// Nil if nothing is known of the task: see `TaskSession`.
         init?(_ task: URLSessionTask) {
             if let note = NotedTasks.shared.note(of: task), let outer = note.outer, let session = outer.session {
-                self.init(session: session, task: task, hasHandler: note.hasHandler, outer: outer)
+                self.init(
+                    session: session, task: task, hasHandler: note.hasHandler, hasOwnCookie: note.hasOwnCookie,
+                    outer: outer)
             } else {
                 guard let (session, isAsync) = TaskSession.origin(of: task) else { return nil }
                 self.init(session: session, task: task, isAsync: isAsync)
