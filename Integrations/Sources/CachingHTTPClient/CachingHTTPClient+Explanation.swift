@@ -18,7 +18,7 @@ extension CachingHTTPClient {
 
     /// The same for a request of swift-http-types.
     /// - Parameters:
-    ///   - request: with a scheme and an authority.
+    ///   - request: as for `execute(_:body:timeout:cacheOptions:logger:)`.
     ///   - body: is read only if it is part of the key.
     ///   - cacheOptions: as for `execute(_:body:timeout:cacheOptions:logger:)`.
     public func explanation(

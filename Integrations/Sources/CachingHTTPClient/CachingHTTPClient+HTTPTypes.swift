@@ -12,13 +12,14 @@ extension CachingHTTPClient {
     /// Answers a request from memory, disk, or the origin: `execute(_:timeout:cacheOptions:logger:)` with the types of
     /// swift-http-types.
     /// - Parameters:
-    ///   - request: with a scheme, an authority, and a path that begins with "/" or "?", or is empty.
+    ///   - request: with the scheme `http` or `https`, an authority, and a path that begins with "/" or "?", or is
+    ///     empty. A gateway sets the scheme and the authority itself: those of an HTTP/2 request are its client's.
     ///   - body: the body to send.
     ///   - timeout: the time within which the head must arrive, redirects included.
     ///   - cacheOptions: how the answer is kept, if that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`.
-    /// - Throws: `HTTPClientError.invalidURL` for a request without a scheme or an authority, or with another path; all
-    ///   other errors are those of the method above.
+    /// - Throws: `HTTPClientError.unsupportedScheme` for another scheme, `HTTPClientError.invalidURL` for a request
+    ///   without a scheme or an authority, or with another path; all other errors are those of the method above.
     public func execute(
         _ request: HTTPRequest, body: HTTPClientRequest.Body? = nil, timeout: TimeAmount,
         cacheOptions: DiskURLCache.Options? = nil, logger: Logger? = nil
@@ -43,9 +44,12 @@ extension CachingHTTPClient {
 extension HTTPClientRequest {
     init(_ request: HTTPRequest, body: Body?) throws {
         guard let scheme = request.scheme, let authority = request.authority else { throw HTTPClientError.invalidURL }
+        // A scheme such as "http://other.example/?" would make another host of the text, and the other schemes of
+        // AsyncHTTPClient make a Unix socket of the authority.
+        guard ["http", "https"].contains(scheme.lowercased()) else { throw HTTPClientError.unsupportedScheme(scheme) }
         let path = request.path ?? "/"
         // A path such as "@other.example/" would make another host of the text, and an authority with a slash another
-        // path. The types check neither, and a gateway has them from its clients.
+        // path. The types check none of the three, and a gateway has them from its clients.
         guard path.isEmpty || path.hasPrefix("/") || path.hasPrefix("?"),
             !authority.contains(where: { "/?#\\".contains($0) })
         else { throw HTTPClientError.invalidURL }

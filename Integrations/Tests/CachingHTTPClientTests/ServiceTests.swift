@@ -242,10 +242,24 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         try await client.shutdown()
     }
 
-    @Test(arguments: ["", "?b=c"]) func aPathMayBeEmpty(path: String) async throws {
+    /// So is its scheme. A gateway that sets the authority would send the credentials of its request elsewhere.
+    @Test(arguments: ["http://127.0.0.1:PORT/?", "http:", "http+unix", "https+unix", "ftp", ""])
+    func aSchemeCannotChangeTheHost(scheme: String) async throws {
+        let origin = try await Origin { _, answer in try await answer.whole(.ok, [:], "") }
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let scheme = scheme.replacingOccurrences(of: "PORT", with: "\(origin.port)")
+        let request = HTTPRequest(method: .get, scheme: scheme, authority: "api.invalid", path: "/")
+        let error = HTTPClientError.unsupportedScheme(scheme)
+        await #expect(throws: error) { try await client.execute(request, timeout: .seconds(3)) }
+        await #expect(throws: error) { _ = try await client.explanation(for: request) }
+        #expect(origin.requests.isEmpty)
+        try await client.shutdown()
+    }
+
+    @Test(arguments: ["http", "HTTP"], ["", "?b=c"]) func aPathMayBeEmpty(scheme: String, path: String) async throws {
         let origin = try await Origin { request, answer in try await answer.whole(.ok, [:], request.path) }
         let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
-        let request = HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:\(origin.port)", path: path)
+        let request = HTTPRequest(method: .get, scheme: scheme, authority: "127.0.0.1:\(origin.port)", path: path)
         let (response, body) = try await client.execute(request, timeout: patience)
         #expect(response.status.code == 200)
         let text = String(buffer: try await body.collect(upTo: 100))
