@@ -29,7 +29,8 @@ public final class CachingHTTPClient: Sendable {
     /// Its methods that take a `URLRequest`, such as `cachedResponse(for:)`, `contains(_:)`, `setPinned(_:for:)` and
     /// `removeCachedResponse(for:)`, know only the responses of `URLSession`. Their bodies are decoded; those of this
     /// client only by its `decompression`, if their coding is `gzip` or `deflate`, so they have keys of their own. For
-    /// a request of this client there is ``removeCachedResponse(for:)``, and ``explanation(for:cacheOptions:)``.
+    /// a request of this client there is ``removeCachedResponse(for:cacheOptions:)``, and
+    /// ``explanation(for:cacheOptions:)``.
     public let cache: DiskURLCache
 
     private let client: HTTPClient
@@ -169,11 +170,15 @@ public final class CachingHTTPClient: Sendable {
     /// when it returns. The files are removed on a queue of the cache, whose threads may wait for the disk.
     ///
     /// `cache.removeCachedResponse(for:)` knows only the responses of `URLSession`.
-    /// - Parameter request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of
-    ///   the key, without a limit of time.
+    /// - Parameters:
+    ///   - request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of the key,
+    ///     without a limit of time.
+    ///   - cacheOptions: as there. Their `keyPolicy` is part of the key.
     /// - Throws: `HTTPClientError.invalidURL` for a request that is not HTTP, or the error of its body.
-    public func removeCachedResponse(for request: HTTPClientRequest) async throws {
-        guard let (asked, _) = try await asked(request, nil) else { throw HTTPClientError.invalidURL }
+    public func removeCachedResponse(
+        for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil
+    ) async throws {
+        guard let (asked, _) = try await asked(request, cacheOptions) else { throw HTTPClientError.invalidURL }
         let variant = variant(of: request)
         await cache.perform { $0.removeCachedResponse(for: asked, variant: variant) }
     }

@@ -59,6 +59,29 @@ import Testing
         try await client.shutdown()
     }
 
+    /// The options of a load may name a key policy, and so its key.
+    @Test func aResponseIsRemovedByTheOptionsOfItsLoad() async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        var storage = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        storage.keyPolicies = ["tenant": .standard.includingFields("X-Tenant")]
+        let client = CachingHTTPClient(storage: storage)
+        var request = HTTPClientRequest(url: origin.url("/a"))
+        request.headers = ["X-Tenant": "a"]
+        var options = DiskURLCache.Options()
+        options.keyPolicy = "tenant"
+        for count in 1...2 {
+            for _ in 0..<2 {
+                _ = try await client.execute(request, timeout: .seconds(60), cacheOptions: options).body
+                    .collect(upTo: 100)
+                #expect(origin.requests.count == count)
+            }
+            try await client.removeCachedResponse(for: request, cacheOptions: options)
+        }
+        try await client.shutdown()
+    }
+
     @Test func aBodyThatIsPartOfTheKeyCounts() async throws {
         let origin = try await Origin { _, answer in
             try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
