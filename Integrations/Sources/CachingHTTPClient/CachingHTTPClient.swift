@@ -205,8 +205,9 @@ public final class CachingHTTPClient: Sendable {
         ).map { ($0, body) }
     }
 
-    /// The variant of a request. Clients that the server cannot distinguish share entries (`TLSIdentity`). The stored
-    /// bytes are those that the client delivers, which depend on its decompression:
+    /// The variant of a request. Clients that the server cannot distinguish share entries (`TLSIdentity`). A request
+    /// may have a local address of its own. The stored bytes are those that the client delivers, which depend on its
+    /// decompression:
     ///
     /// - A client that decodes asks for `gzip`, and decodes `gzip` and `deflate`. An origin may send other codings
     ///   unasked, which are delivered and stored as they came. `URLSession` decodes more, or fails, so that it must not
@@ -217,8 +218,10 @@ public final class CachingHTTPClient: Sendable {
     /// origin may send an encoded body without `Vary`.
     func variant(of request: HTTPClientRequest) -> String {
         let coding = !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : "decoded"
-        guard case .named(let name) = identity else { return coding }
-        return "\(coding) \(name)"
+        var variant = coding
+        if case .named(let name) = identity { variant += " \(name)" }
+        if let address = request.localAddress { variant += " from \(address)" }
+        return variant
     }
 }
 

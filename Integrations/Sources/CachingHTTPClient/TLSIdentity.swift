@@ -3,9 +3,9 @@ import Crypto
 import Foundation
 import NIOSSL
 
-/// What a client's configuration says about its answers. A server may know the client by its certificate; which server
-/// the client believes depends on its root certificates and host names, and which one answers on its proxy and its
-/// names of hosts. A request shows none of that.
+/// What a client's configuration says about its answers. A server may know the client by its certificate or address, a
+/// proxy by what it is shown; which server the client believes depends on its root certificates and host names, and
+/// which one answers on its proxy and its names of hosts. A request shows none of that.
 enum TLSIdentity: Equatable, Sendable {
     /// The server is verified with the system's root certificates, and the client has no certificate.
     case anonymous
@@ -30,8 +30,9 @@ enum TLSIdentity: Equatable, Sendable {
             text += "\(host) is \(place) "
         }
         // It decides which server answers, too, and may answer itself.
-        if let proxy = configuration.proxy { text += "through \(proxy.host):\(proxy.port) " }
-        self = text.isEmpty ? .anonymous : .named(SHA256.hash(data: Data(text.utf8)).hex)
+        if let proxy = configuration.proxy { text += "through \(proxy.host):\(proxy.port) \(proxy.shown)" }
+        if let address = configuration.localAddress { text += "from \(address) " }
+        self = text.isEmpty ? .anonymous : .named(SHA256.hash(of: text))
     }
 
     /// The same configuration with the content of the file of root certificates instead of its path; nil if there is no
@@ -90,6 +91,19 @@ private protocol HasKeyCallback {
 
 extension TLSConfiguration: HasKeyCallback {}
 
-extension SHA256.Digest {
-    fileprivate var hex: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+extension HTTPClient.Configuration.Proxy {
+    /// A digest of the credentials and fields that only the proxy is shown; empty if there are none.
+    fileprivate var shown: String {
+        let credentials = authorization.map { [("proxy-authorization", $0.headerValue)] } ?? []
+        let fields = credentials + connectHeaders.map { ($0.name.lowercased(), $0.value) }
+        if fields.isEmpty { return "" }
+        return "as " + SHA256.hash(of: fields.map { "\($0): \($1)\n" }.joined()) + " "
+    }
+}
+
+extension SHA256 {
+    /// In hexadecimal digits.
+    fileprivate static func hash(of text: String) -> String {
+        hash(data: Data(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
 }

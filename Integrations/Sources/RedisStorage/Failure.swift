@@ -25,6 +25,8 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case tooManyKeys
         /// The password is sent to another machine without TLS. Reported once; the password is sent all the same.
         case passwordInTheClear
+        /// `secret` has fewer than 16 bytes, so that it can be guessed: the storage is not made.
+        case shortSecret
     }
 
     public let code: Code

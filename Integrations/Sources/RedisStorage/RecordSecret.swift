@@ -13,7 +13,9 @@ struct RecordSecret: Sendable {
     private static let nonceLength = 16
     private static let tagLength = 32
 
-    /// - Parameter secret: at least 16 bytes; a shorter one can be guessed.
+    /// The bytes that a secret of an app has at least; a shorter one can be guessed.
+    static let shortest = 16
+
     init(_ secret: Data) {
         key = SymmetricKey(data: secret)
     }

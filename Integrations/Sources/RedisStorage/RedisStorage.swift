@@ -73,9 +73,15 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private static let numbers = 0...(1 << 53)
 
     /// Makes the storage, which connects in the background.
-    /// - Throws: `RedisFailure` if the TLS configuration cannot be used. A server that cannot be reached is no error
-    ///   here.
+    /// - Throws: `RedisFailure` if the TLS configuration cannot be used, or the secret is too short. A server that
+    ///   cannot be reached is no error here.
     public init(_ configuration: Configuration) throws(RedisFailure) {
+        if let secret = configuration.secret, secret.count < RecordSecret.shortest {
+            throw RedisFailure(
+                .shortSecret,
+                "The secret has \(secret.count) bytes and can be guessed. Use 32 random bytes, at least \(RecordSecret.shortest), or nil for none. Is the variable set that it comes from?"
+            )
+        }
         self.configuration = configuration
         secret = configuration.secret.map { RecordSecret($0) }
         server = try RedisConnections(configuration)

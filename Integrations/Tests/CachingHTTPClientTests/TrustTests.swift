@@ -3,6 +3,7 @@ import DiskURLCache
 import Foundation
 import LoopbackOrigin
 import NIOCore
+import NIOHTTP1
 import NIOSSL
 import Testing
 
@@ -127,15 +128,55 @@ struct TrustTests {
         #expect(origin.requests.count == 2)
     }
 
+    private func identity(_ change: (inout HTTPClient.Configuration) -> Void) -> TLSIdentity {
+        var configuration = HTTPClient.Configuration()
+        change(&configuration)
+        return TLSIdentity(&configuration)
+    }
+
     @Test func aProxysAnswersAreNoOneElses() {
-        func identity(_ proxy: HTTPClient.Configuration.Proxy?) -> TLSIdentity {
-            var configuration = HTTPClient.Configuration()
-            configuration.proxy = proxy
-            return TLSIdentity(&configuration)
-        }
+        func identity(_ proxy: HTTPClient.Configuration.Proxy?) -> TLSIdentity { self.identity { $0.proxy = proxy } }
         let proxy = identity(.server(host: "proxy", port: 3_128))
         #expect(identity(nil) == .anonymous && proxy != .anonymous && proxy != .unknown)
         #expect(proxy == identity(.server(host: "proxy", port: 3_128)))
         #expect(proxy != identity(.server(host: "proxy", port: 8_080)))
+        // The proxy knows the client by what it is shown.
+        let shown: [(HTTPClient.Authorization?, HTTPHeaders)] = [
+            (nil, [:]), (.basic(username: "a", password: "b"), [:]), (.basic(username: "a", password: "c"), [:]),
+            (.bearer(tokens: "YTpi"), [:]), (nil, ["X-Tenant": "a"]), (nil, ["X-Tenant": "b"]),
+        ]
+        let identities = shown.map { authorization, fields in
+            identity(.server(host: "proxy", port: 3_128, authorization: authorization, connectHeaders: fields))
+        }
+        for (index, one) in identities.enumerated() {
+            #expect(!identities[..<index].contains(one), "\(index)")
+            let (authorization, fields) = shown[index]
+            #expect(
+                one
+                    == identity(
+                        .server(host: "proxy", port: 3_128, authorization: authorization, connectHeaders: fields)))
+        }
+    }
+
+    /// An origin may know a client by its address.
+    @Test func anAddressOfTheClientsOwnIsNoOneElses() async throws {
+        let own = identity { $0.localAddress = "127.0.0.1" }
+        #expect(own != .anonymous && own == identity { $0.localAddress = "127.0.0.1" })
+        #expect(own != identity { $0.localAddress = "127.0.0.2" })
+
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        let client = CachingHTTPClient(cache: cache)
+        var request = HTTPClientRequest(url: origin.url("/a"))
+        for address in [nil, "127.0.0.1"] {
+            request.localAddress = address
+            for _ in 0..<2 { _ = try await client.execute(request, timeout: .seconds(120)).body.collect(upTo: 100) }
+        }
+        #expect(origin.requests.count == 2)
+        request.localAddress = "127.0.0.2"
+        let other = try await client.explanation(for: request)
+        #expect(other.description.contains("Loads from the network"))
+        try await client.shutdown()
     }
 }

@@ -728,6 +728,20 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         }.run()
     }
 
+    /// One from an environment variable that is not set, say, is known to everybody.
+    @Test(arguments: [0, 5, 15, 16]) func aSecretThatCanBeGuessedIsAnError(length: Int) throws {
+        var settings = RedisStorage.Configuration(.host("127.0.0.1", port: 1), prefix: "mine")
+        settings.onFailure = nil
+        settings.secret = Data(repeating: 173, count: length)
+        do throws(RedisFailure) {
+            _ = try RedisStorage(settings)
+            #expect(length == 16)
+        } catch {
+            #expect(error.code == .shortSecret && length < 16)
+            #expect(error.description.contains("has \(length) bytes"))
+        }
+    }
+
     @Test func withASecretNothingCanBeForgedMovedOrRead() async throws {
         let server = try RedisServer()
         let (a, b) = (try Client(server) { $0.secret = Self.secret }, try Client(server) { $0.secret = Self.secret })
