@@ -9,7 +9,7 @@ extension DiskURLCache {
 
         /// Distinguishes the entries with the same name, among which `Vary` selects. An entry replaces the one with the
         /// same name and variant.
-        public var variant: String { String(entry.metadata.varyHash, radix: 16) }
+        public var variant: String { entry.metadata.varyKey.variant }
 
         /// See `DiskURLCache.Options.isPinned`: a storage should evict it last.
         public var isPinned: Bool { entry.metadata.isPinned }
@@ -55,6 +55,11 @@ extension DiskURLCache {
             self = decoded
         }
     }
+}
+
+extension VaryKey {
+    /// `DiskURLCache.Entry.variant` of the entries with this key.
+    var variant: String { String(recordHash, radix: 16) }
 }
 
 extension DiskURLCache.Entry {

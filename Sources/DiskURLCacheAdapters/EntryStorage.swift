@@ -24,6 +24,9 @@ extension DiskURLCache {
         /// Removes every entry that the criteria match. When this returns, `entries(named:)` finds none of them.
         ///
         /// A small storage can check each entry. A large one uses `DiskURLCache.Criteria.scope` to find the entries.
+        /// There may be none: the cache does not look first, since a storage whose server does not answer at this
+        /// moment would find nothing. Such a storage removes them as soon as the server answers. Of a name that it does
+        /// not have it need not tell other processes.
         func removeEntries(matching criteria: DiskURLCache.Criteria)
 
         /// Returns when everything that was stored or removed before is as durable as the storage makes it.

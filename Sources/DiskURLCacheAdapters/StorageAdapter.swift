@@ -34,7 +34,7 @@ final class StorageAdapter: StorageLayer {
     func allVariants(of key: RequestKey) -> [StoredVariant]? {
         let key = key.diskKey
         let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
-        for entry in entries.dropFirst(StoredVariant.limit) { remove(entry, of: key) }
+        for entry in entries.dropFirst(StoredVariant.limit) { remove(key, variant: entry.entry.metadata.varyKey) }
         return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: name) }
     }
 
@@ -61,7 +61,7 @@ final class StorageAdapter: StorageLayer {
         guard let found = entries.first(where: { $0.entry.metadata.isSameEntry(as: old) }) else { return false }
         write(StoredEntry(metadata: metadata, body: found.entry.body), for: key, usedAt: usedAt)
         // A storage replaces the same variant only.
-        if old.varyKey != metadata.varyKey { remove(found, of: key.diskKey) }
+        if old.varyKey != metadata.varyKey { remove(key.diskKey, variant: old.varyKey) }
         return true
     }
 
@@ -69,13 +69,11 @@ final class StorageAdapter: StorageLayer {
         storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key.diskKey)))
     }
 
-    func remove(_ key: RequestKey, variant: VaryKey) {
-        let key = key.diskKey
-        for entry in entries(of: key) where entry.entry.metadata.varyKey == variant { remove(entry, of: key) }
-    }
+    func remove(_ key: RequestKey, variant: VaryKey) { remove(key.diskKey, variant: variant) }
 
-    private func remove(_ entry: DiskURLCache.Entry, of key: DiskKey) {
-        storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
+    /// Without a lookup: a storage whose server does not answer finds nothing, but can make up for the removal later.
+    private func remove(_ key: DiskKey, variant: VaryKey) {
+        storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: variant.variant)))
     }
 
     /// A storage finds the entries of one tag by its name, so it is asked for each tag.

@@ -142,16 +142,21 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         return Array(replies.dropFirst(before.count))
     }
 
+    /// The same for commands about a name. The variants of the name that are doubtful are removed first.
+    private func ask(_ commands: [RESPCommand], about name: String) -> [RESPValue]? {
+        let doubts = state.withLockedValue { $0.doubts.about(name) } ?? [:]
+        let before = doubts.keys.flatMap { self.commands(removing: $0, of: name) }
+        guard let replies = ask(before + commands) else { return nil }
+        if !doubts.isEmpty { state.withLockedValue { $0.doubts.settle(doubts, about: name) } }
+        return Array(replies.dropFirst(before.count))
+    }
+
     // MARK: Lookups
 
     public func entries(named name: String) -> [DiskURLCache.Entry] {
         let name = hidden(name)
-        let doubts = state.withLockedValue { $0.doubts.about(name) }
-        let commands =
-            (doubts ?? [:]).keys.flatMap { self.commands(removing: $0, of: name) }
-            + [RESPCommand(.lookup, keys: [log, key(of: name)], root, name)]
-        guard let reply = ask(commands)?.last else { return [] }
-        if let doubts { state.withLockedValue { $0.doubts.settle(doubts, about: name) } }
+        let command = RESPCommand(.lookup, keys: [log, key(of: name)], root, name)
+        guard let reply = ask([command], about: name)?.last else { return [] }
         let found = reply.list ?? []
         return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
             guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else { return nil }
@@ -191,14 +196,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         guard var position = position() else { return doubt(entry, of: name) }
         // A round fails if another process removed a different entry meanwhile.
         for _ in 0..<4 {
-            if let doubts = state.withLockedValue({ $0.doubts.about(name) }) {
-                // This also keeps an earlier store that is still on its way from arriving after this one, since it
-                // names an older position in the log.
-                guard ask(doubts.keys.flatMap { commands(removing: $0, of: name) }) != nil else {
-                    return doubt(entry, of: name)
-                }
-                state.withLockedValue { $0.doubts.settle(doubts, about: name) }
-            }
+            // Only what is doubtful is removed. This also keeps an earlier store that is still on its way from arriving
+            // after this one, since it names an older position in the log.
+            guard ask([], about: name) != nil else { return doubt(entry, of: name) }
             guard let reply = ask([command(storing: entry, record, named: name, at: position)])?.first else {
                 return doubt(entry, of: name)
             }
@@ -271,7 +271,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     public func removeEntries(matching criteria: DiskURLCache.Criteria) {
         let removal = removal(criteria)
         let gone = goneKey()
-        guard let reply = ask([command(removal, gone: gone)])?.last else { return delay(removal) }
+        let command = command(removal, gone: gone)
+        let replies = if case .name(let name, _) = removal.scope { ask([command], about: name) } else { ask([command]) }
+        guard let reply = replies?.last else { return delay(removal) }
         if reply.isError {
             if !forgetLog() { delay(removal) }
             return
@@ -317,8 +319,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// log, so that a late store has no effect. (A full server accepts neither the row nor the store.)
     private func commands(removing variant: String, of name: String) -> [RESPCommand] {
         [
-            RESPCommand(
-                .remove, keys: [log, key(of: name)], freshToken(), "\(writer) ", "variant", variant),
+            RESPCommand(.remove, keys: [log], freshToken(), "\(writer) ", "", ""),
             erasure(of: variant, key: key(of: name)),
         ]
     }
@@ -337,6 +338,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             if state.delayed.count >= Self.mostDelayed {
                 state.delayed = [(state.lastNumber, self.removal(.everything))]
             } else {
+                // One that is being sent may come before what it has to remove now.
+                state.delayed.removeAll { $0.removal.scope == removal.scope }
                 state.delayed.append((state.lastNumber, removal))
             }
             return isFirst

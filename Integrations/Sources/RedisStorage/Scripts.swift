@@ -111,8 +111,13 @@ enum Script: String, CaseIterable {
         """
 
     /// Writes a removal to the log, and removes what its scope names: `name`, `variant`, `group`, `everything`, or
-    /// nothing.
+    /// nothing. A variant that is not there is not written to the log, since nobody has it from here.
     case remove = """
+        if ARGV[3] == 'variant' then
+            local count = redis.pcall('HDEL', KEYS[2], 'h' .. ARGV[4], 'b' .. ARGV[4])
+            if count == 0 then return 0 end
+            if type(count) == 'table' then redis.call('UNLINK', KEYS[2]) end
+        end
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
         if not last or not string.find(log[2], '^%d+$') or last >= 2 ^ 53 then
@@ -126,8 +131,6 @@ enum Script: String, CaseIterable {
             redis.call('HSET', KEYS[1], 'epoch', n)
         elseif ARGV[3] == 'name' then
             redis.call('UNLINK', KEYS[2])
-        elseif ARGV[3] == 'variant' then
-            redis.call('HDEL', KEYS[2], 'h' .. ARGV[4], 'b' .. ARGV[4])
         elseif ARGV[3] == 'group' and redis.call('EXISTS', KEYS[2]) == 1 then
             redis.call('RENAME', KEYS[2], KEYS[3])
             return 1

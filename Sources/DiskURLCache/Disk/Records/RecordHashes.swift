@@ -2,7 +2,7 @@ import Foundation
 
 extension VaryKey {
     /// A hash that distinguishes the variants of a key without their metadata.
-    var recordHash: UInt64 {
+    package var recordHash: UInt64 {
         if fields.isEmpty && !matchesNothing { return 0 }
         let length = fields.reduce(1) { $0 + 5 + $1.name.utf8.count + ($1.value == nil ? 0 : 32) }
         return withUnsafeTemporaryAllocation(byteCount: length, alignment: 8) { bytes in

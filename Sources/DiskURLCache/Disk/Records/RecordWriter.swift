@@ -48,7 +48,7 @@ package struct PreparedRecord: Sendable {
 }
 
 extension EntryMetadata {
-    package var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
+    var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
 }
 
 /// Creates records and appends tails to them. Written bytes are never changed: a record is complete, or its checksums
