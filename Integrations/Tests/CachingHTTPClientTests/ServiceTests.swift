@@ -189,6 +189,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
 
     @Test func requestsAndResponsesMayBeThoseOfHTTPTypes() async throws {
         let origin = try await Origin { request, answer in
+            if request.path == "/late" { return try await Task.sleep(nanoseconds: 600_000_000_000) }
             try await answer.whole(
                 .created, ["X-Sent": request.head.headers["X-Field"].joined(separator: "+"), "Set-Cookie": "a=1"],
                 "\(request.head.method) \(request.path) \(String(buffer: request.body))")
@@ -211,8 +212,11 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         #expect(explanation.description.contains("Loads from the network"))
         let (again, _) = try await client.execute(request, deadline: .now() + patience)
         #expect(again.status.code == 201)
+        // An answer at once may overtake even a deadline that has passed.
+        request.path = "/late"
+        let late = request
         await #expect(throws: HTTPClientError.deadlineExceeded) {
-            try await client.execute(request, deadline: .now() - .seconds(1))
+            try await client.execute(late, deadline: .now() - .seconds(1))
         }
         await #expect(throws: HTTPClientError.self) {
             try await client.execute(
@@ -269,8 +273,9 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
 
     /// Methods are compared with their case (RFC 9110 §9.1): what the origin says to a `get` is no answer to a `GET`.
     @Test func aMethodInAnotherCaseIsAnotherMethod() async throws {
-        let refusal = "HTTP/1.1 405 Method Not Allowed\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n"
-        let origin = try await RawOrigin(refusal)
+        // Said to be the connection's last answer, as it is: otherwise the next request may be sent as it closes.
+        let fields = "Cache-Control: max-age=60\r\nConnection: close\r\nContent-Length: 0"
+        let origin = try await RawOrigin("HTTP/1.1 405 Method Not Allowed\r\n\(fields)\r\n\r\n")
         let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
         for (method, hits) in [("get", 0), ("GET", 0), ("GET", 1), ("Get", 1)] {
             var request = HTTPClientRequest(url: origin.url)
