@@ -6,9 +6,10 @@ extension DiskURLCache {
     /// (`DiskURLCache.Configuration.diskStorage`): to encrypt entries, to keep them in a database, or to share them
     /// between machines.
     ///
-    /// An app writes four methods, and the properties whose defaults do not suit it. The cache calls them on any
-    /// thread, several at once, and on the thread of the load or of the app's call. The methods must not call the
-    /// cache. No method throws: a storage that cannot read or write an entry drops it, and the next lookup is a miss.
+    /// An app writes four methods, and the properties whose defaults do not suit it. The cache calls them several at
+    /// once: for a load on a queue of the cache, never on a thread of Swift's pool, so that a method may wait for a
+    /// task; for a call of the app on the thread of that call. The methods must not call the cache. No method throws: a
+    /// storage that cannot read or write an entry drops it, and the next lookup is a miss.
     /// `StorageAcceptance` in the library's tests is a suite for any implementation.
     ///
     /// A load waits for each call, so a storage that uses the network must limit the time of a call.

@@ -13,7 +13,8 @@ extension CachingHTTPClient {
         for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil
     ) async throws -> DiskURLCache.Explanation {
         guard let (asked, _) = try await asked(request, cacheOptions) else { throw HTTPClientError.invalidURL }
-        return cache.explanation(for: asked, variant: variant(of: request))
+        let variant = variant(of: request)
+        return await cache.perform { $0.explanation(for: asked, variant: variant) }
     }
 
     /// The same for a request of swift-http-types.

@@ -191,7 +191,7 @@ package final class LoadReader: Sendable {
             let step = beginning.step
             let driver = LoadDriver(beginning, transport: transport, client: load)
             course = .driven(driver)
-            driver.start(with: step, at: .files)
+            driver.start(with: step, at: .network)
         }
     }
 

@@ -43,15 +43,12 @@ struct LoadBeginning {
         return !machine.stored.variants.contains { $0.metadata.varyKey.names("cookie") }
     }
 
-    /// Whether the answer from memory gets further tags, which are written to disk when the load ends.
-    var addsTags: Bool {
-        guard case .answer(let answer, _) = step else { return false }
-        return cache.lacksTags(answer.variant, of: machine.hop)
-    }
-
-    /// Ends the load, if memory has its answer.
+    /// Ends the load, if memory has its answer. An answer that gets further tags is left to a driver, since they are
+    /// written to disk.
     mutating func end() -> (head: DeliveredHead, body: Data, report: LoadReport)? {
-        guard case .answer(let answer, let body) = step else { return nil }
+        guard case .answer(let answer, let body) = step, !cache.lacksTags(answer.variant, of: machine.hop) else {
+            return nil
+        }
         let span: Trace.Span = Trace.begin("load")
         let head = answer.head(to: machine.hop.request, machine.report, in: cache)
         machine.report.end(at: cache.now, error: nil)

@@ -70,7 +70,7 @@ extension LoadDriver {
     }
 
     private func answerQueue(of token: FetchToken) -> DispatchQueue? {
-        guard transport.sharesItsQueue else { return nil }
+        guard usesFilesElsewhere else { return nil }
         return state.withLock { $0.fetch === token ? $0.answerQueue : nil }
     }
 
@@ -80,7 +80,7 @@ extension LoadDriver {
     private func handlesOnOwnQueue(
         _ head: DeliveredHead, of token: FetchToken
     ) -> (queue: DispatchQueue, invalidation: Invalidation?)? {
-        guard transport.sharesItsQueue, cache.store.disk != nil else { return nil }
+        guard usesFilesElsewhere else { return nil }
         return state.withLock { state in
             guard state.fetch === token else { return nil }
             if let queue = state.answerQueue { return (queue, nil) }
@@ -248,7 +248,7 @@ extension LoadDriver {
         driver.limitRefresh(to: 1)
         return { [cache] in
             let stored = StoredResponses(variants, for: refreshed, in: cache)
-            driver.handle(.refreshing(stored, revalidation, now: cache.now), at: .files)
+            driver.handle(.refreshing(stored, revalidation, now: cache.now), at: .network)
         }
     }
 

@@ -116,10 +116,10 @@ final class LoadDriver: FetchReceiver, Sendable {
         /// On the client's queue, inside `startLoading`: the client may be called directly. On Linux all sessions share
         /// this queue, and Foundation traps if a task is made on it.
         case client
-        /// Where an answer arrives from the network, or a delegate has decided. Other loads may wait for that queue.
+        /// Where an answer arrives from the network, where a delegate has decided, or on the thread of a direct load:
+        /// other loads may wait for it.
         case network
-        /// On the lookup queue, the queue of the load's body or of an answer that removes, or the thread of a direct
-        /// load: files may be used.
+        /// On the lookup queue, or the queue of the load's body or of an answer that removes: files may be used.
         case files
     }
 
@@ -214,7 +214,14 @@ final class LoadDriver: FetchReceiver, Sendable {
         if let queue = state.withLock({ $0.body })?.fileQueue { return queue }
         // Only the body's own file matters to it.
         if case .confirmStorage = action { return nil }
-        return transport.sharesItsQueue && cache.store.disk != nil ? CacheCore.lookupQueue : nil
+        return usesFilesElsewhere ? CacheCore.lookupQueue : nil
+    }
+
+    /// Whether no files are used where an answer arrives. The built-in disk may be used in the task of a transport,
+    /// since it takes microseconds. An app's storage may wait for a server, or for a task: on all threads of Swift's
+    /// pool, of which there is one a core, it would stop every task of the process.
+    var usesFilesElsewhere: Bool {
+        cache.store.disk != nil && (transport.sharesItsQueue || cache.store.diskStore == nil)
     }
 
     /// Whether the end of the load gives the stored response that it has used further tags.
@@ -297,7 +304,9 @@ final class LoadDriver: FetchReceiver, Sendable {
         Timeouts.shared.cancel(deadline)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
-        if client != nil { report.publish(of: hop, using: used, fields: head?.fields, in: cache) }
+        guard client != nil else { return report }
+        if let used { cache.addTags(to: used, of: hop) }
+        report.publish(of: hop, using: used, fields: head?.fields, in: cache)
         return report
     }
 

@@ -123,7 +123,6 @@ struct LoadReport: Sendable {
     func publish(
         of hop: ResolvedRequest, using used: StoredVariant?, fields: HeaderFields? = nil, in cache: CacheCore
     ) {
-        if let used { cache.addTags(to: used, of: hop) }
         var tags = hop.tags(for: used?.metadata.http?.fields ?? fields)
         if let used, !used.metadata.tags.isEmpty { tags.formUnion(used.metadata.tags.filter(CacheCore.isTagOfApp)) }
         publish(host: hop.host, tags: tags, in: cache)

@@ -65,8 +65,7 @@
             if isSuspended { port.pause() }
             var beginning = LoadBeginning(
                 keyed, in: cache, streams: port.acceptsPieces, confirmsStorage: port.confirmsStorage)
-            // Tags are written to disk, which nobody waits for on this queue.
-            if !beginning.addsTags, let (head, body, report) = beginning.end() {
+            if let (head, body, report) = beginning.end() {
                 return port.perform(
                     body.isEmpty
                         ? [.receive(head), .finish(report)] : [.receive(head), .load(body), .finish(report)])
