@@ -176,7 +176,8 @@ extension LoadDriver {
         // A suspension that came before the role did not end it.
         if case .leads = role, client?.isPaused == true { finishLeading() }
         if case .waits = role {
-            setDeadline(in: transport.patience(of: hop.request)) { [self] in
+            // Half of the time, so that there is some left to send the request.
+            setDeadline(in: transport.timeoutForOthers(of: hop.request) / 2) { [self] in
                 if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
             }
         }
@@ -255,7 +256,7 @@ extension LoadDriver {
     /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its
     /// request's timeout for the head, and from then on ten times as long.
     func limitRefresh(to timeouts: Double) {
-        let seconds = state.withLock { $0.hop.request.timeout } * timeouts
+        let seconds = transport.timeoutForOthers(of: state.withLock { $0.hop.request }) * timeouts
         setDeadline(in: seconds) { self.cancel() }
     }
 }

@@ -22,9 +22,8 @@ package protocol LoadTransport: Sendable {
     /// - Parameter last: the request that was redirected.
     func prepare(_ request: DiskURLCache.Request, after last: DiskURLCache.Request) -> DiskURLCache.Request
 
-    /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that
-    /// there is time left to send the request.
-    func patience(of request: DiskURLCache.Request) -> TimeInterval
+    /// Seconds for which the caller of a request waits for an answer; perhaps without end.
+    func timeout(of request: DiskURLCache.Request) -> TimeInterval
 
     /// Bodies arrive without the content codings that their heads name.
     var decodesBodies: Bool { get }
@@ -44,7 +43,10 @@ extension LoadTransport {
     package func prepare(_ request: DiskURLCache.Request, after last: DiskURLCache.Request) -> DiskURLCache.Request {
         request
     }
-    package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeout / 2 }
+    package func timeout(of request: DiskURLCache.Request) -> TimeInterval { request.timeout }
+    /// Seconds for which other loads depend on a request: they wait for it, or it is the only refresh of what they get.
+    /// It has no more than a usual one, even if its own caller would wait for ever.
+    func timeoutForOthers(of request: DiskURLCache.Request) -> TimeInterval { min(timeout(of: request), 60) }
     package var decodesBodies: Bool { false }
     package var keyVariant: String? { nil }
     package var sharesItsQueue: Bool { false }

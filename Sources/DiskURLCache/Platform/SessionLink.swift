@@ -148,8 +148,8 @@ extension SessionLink: LoadTransport {
         return isOfDelegate ? request : withSessionCookie(request)
     }
 
-    /// Half of the request's own timeout, or of the session's.
-    func patience(of request: DiskURLCache.Request) -> TimeInterval {
-        request.timeout(ofSession: configuration.timeoutIntervalForRequest) / 2
+    /// The request's own, or the session's.
+    func timeout(of request: DiskURLCache.Request) -> TimeInterval {
+        request.timeout(ofSession: configuration.timeoutIntervalForRequest)
     }
 }

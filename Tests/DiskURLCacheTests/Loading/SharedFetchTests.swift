@@ -244,7 +244,7 @@ import Testing
             exchange.head(200, ["Cache-Control": "max-age=60"])
             exchange.piece("has sto")
         }
-        let other = MemoryTransport(patience: saidByTransport ? 0 : nil) { _, exchange in
+        let other = MemoryTransport(timeout: saidByTransport ? 0 : nil) { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
             exchange.piece("whole")
             exchange.end()
@@ -258,6 +258,34 @@ import Testing
         #expect(try await late.next() == nil)
         #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
+    }
+
+    /// A caller that would wait for ever does not hold up others: neither a load that waits for its answer, nor those
+    /// that get the stored response as long as nothing replaces it.
+    @Test func whatOthersWaitForEnds() async throws {
+        let clock = ManualClock()
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 10 << 20)
+        var request = Responses.request("/a")
+        for (own, forOthers) in [(TimeInterval.infinity, 60.0), (3_600, 60), (5, 5)] {
+            request.timeoutInterval = own
+            #expect(network.timeoutForOthers(of: DiskURLCache.Request(request)) == forOthers)
+        }
+        request.timeoutInterval = .infinity
+        let leader = LoadReader(request, from: cache, over: network)
+        let answer = await exchanges.next(1)
+        let waiting = LoadReader(request, from: cache, over: network)
+        await cache.untilLoadsWait(1)
+        await eventually("a deadline of the wait") { waiting.driver?.state.withLock { $0.deadline != nil } == true }
+        answer.head(200, ["Cache-Control": "max-age=60, stale-while-revalidate=600"])
+        answer.end()
+        for load in [leader, waiting] { _ = try await load.answer() }
+        clock.advance(by: 100)
+        let stale = LoadReader(request, from: cache, over: network)
+        #expect(try await stale.answer().isStale)
+        let refresh = await exchanges.next(2)
+        let driver = try #require(refresh.receiver as? LoadDriver)
+        #expect(driver.state.withLock { $0.deadline != nil })
+        refresh.end()
     }
 
     // MARK: The app's code

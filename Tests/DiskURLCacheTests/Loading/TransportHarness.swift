@@ -183,15 +183,15 @@ final class MemoryTransport: LoadTransport {
 
     private let state = Mutex(State())
     private let answer: @Sendable (URLRequest, Exchange) -> Void
-    private let patience: TimeInterval?
+    private let timeout: TimeInterval?
 
-    /// - Parameter patience: seconds, for each request; nil where each has its own.
-    init(patience: TimeInterval? = nil, _ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
-        self.patience = patience
+    /// - Parameter timeout: seconds, for each request; nil where each has its own.
+    init(timeout: TimeInterval? = nil, _ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
+        self.timeout = timeout
         self.answer = answer
     }
 
-    func patience(of request: DiskURLCache.Request) -> TimeInterval { patience ?? request.timeoutInterval / 2 }
+    func timeout(of request: DiskURLCache.Request) -> TimeInterval { timeout ?? request.timeoutInterval }
 
     var requests: [URLRequest] { state.withLock { $0.requests } }
     var cancelled: Int { state.withLock { $0.cancelled } }
