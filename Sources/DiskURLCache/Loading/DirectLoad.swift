@@ -98,14 +98,6 @@ final class DirectLoad: LoadClient {
         if !hasEnded { driver.cancel() }
     }
 
-    /// No head arrived in time. A stored response may replace the answer (RFC 5861 §4), as with a transport that fails.
-    fileprivate func timeOut(_ driver: LoadDriver?) {
-        guard let driver, state.withLock({ $0.head == nil && $0.end == nil }) else { return }
-        // After its head, a body may take its time.
-        guard !driver.isCompleting, !driver.giveUpNetwork() else { return }
-        cancel(driver, URLError(.timedOut))
-    }
-
     // MARK: LoadClient
 
     func send(_ calls: [LoadCall]) { perform(calls) }
@@ -324,9 +316,9 @@ package final class LoadReader: Sendable {
         if let part = try load.state.withLock(part) { return part }
         let timeout = seconds.flatMap { seconds in
             // Held no longer than this call takes. A weak reference to the reader would cost more than all of this.
-            Timeouts.shared.after(seconds) { [load, driver] in
+            Timeouts.shared.after(seconds) { [driver] in
                 // A stored response may have to be read, which must not delay the thread of all timeouts.
-                CacheCore.lookupQueue.async { load.timeOut(driver) }
+                CacheCore.lookupQueue.async { driver?.endTimeForHead(of: seconds) }
             }
         }
         defer { Timeouts.shared.cancel(timeout) }

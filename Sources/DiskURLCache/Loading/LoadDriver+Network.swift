@@ -189,9 +189,8 @@ extension LoadDriver {
         handle(.waitEnded(mayWaitAgain: mayWaitAgain), at: .files)
     }
 
-    /// A load has one deadline at a time: for its wait for another load, or, if it is a refresh in the background, for
-    /// its end. A new one replaces the last.
-    private func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
+    /// Sets the deadline of the load in place of the last one. It has one at a time.
+    func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
         // A transport may be told to stop, which must not delay the thread of all timeouts.
         let next = Timeouts.shared.after(seconds) { CacheCore.lookupQueue.async(execute: call) }
         let last = state.withLock { state in

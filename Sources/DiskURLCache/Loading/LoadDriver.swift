@@ -26,7 +26,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         var lookedAgainFor: RequestKey?
         /// The network's answer depends on credentials that the request does not show.
         var usedCredentials = false
-        /// Ends a refresh in the background, or a wait for another load.
+        /// Ends a refresh in the background, or a wait for another load, or the time for the head of a whole that is
+        /// made of two parts.
         var deadline: Timeouts.ID?
 
         var hop: ResolvedRequest { machine.hop }
@@ -91,22 +92,24 @@ final class LoadDriver: FetchReceiver, Sendable {
         _ = end(URLError(.cancelled), wasCancelled: true)
     }
 
-    /// Whether the client gets its head only after the rest of a body, which the network has begun to send.
-    var isCompleting: Bool { state.withLock { $0.machine.isCompleting } }
-
-    /// Called for a client that waited too long for a head: the network counts as failed. False if this does not end
-    /// the load, and the store is not asked either.
-    func giveUpNetwork() -> Bool {
-        stopWaiting()
+    /// A client must have its head within so many seconds, which are over. A stored response may replace the answer of
+    /// the network (RFC 5861 §4), as if that had failed.
+    func endTimeForHead(of seconds: TimeInterval) {
         let now = cache.now
-        let (fetch, actions) = state.withLock { state -> (FetchToken?, [LoadMachine.Action]) in
+        let (actions, isOver, fetch) = state.withLock { state -> ([LoadMachine.Action], Bool, FetchToken?) in
+            let actions = state.machine.endTimeForHead(now: now)
+            guard state.machine.isOffNetwork else { return (actions, false, nil) }
             defer { state.fetch = nil }
-            return (state.fetch, state.machine.giveUpNetwork(now: now))
+            return (actions, true, state.fetch)
         }
+        if state.withLock({ $0.machine.isCompleting }) {
+            setDeadline(in: seconds) { [self] in endTimeForHead(of: seconds) }
+        }
+        guard isOver else { return }
+        stopWaiting()
         fetch?.cancel()
         finishLeading()
         perform(actions[...], at: .files)
-        return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
     }
 
     // MARK: Actions

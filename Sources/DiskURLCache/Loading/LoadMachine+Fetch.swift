@@ -15,12 +15,26 @@ extension LoadMachine {
         return [.fetch(fields, collapsible: fetch.isCollapsible)]
     }
 
-    /// The time for a head is over: the network counts as failed, now and for the rest of the load.
-    mutating func giveUpNetwork(now: Date) -> [Action] {
+    /// The time for a head is over. If the client has none, the network counts as failed, now and for the rest of the
+    /// load. The head of a whole that is made of two parts comes behind the rest, which has the same time again as long
+    /// as something of it arrives.
+    mutating func endTimeForHead(now: Date) -> [Action] {
+        if isCompleting, arrivedBytes != bytesInTime {
+            bytesInTime = arrivedBytes
+            return []
+        }
         let error = loadError(.timedOut)
-        timeout = error
-        guard case .fetching(let fetch) = state else { return [] }
-        return end(fetch, error: error, now: now)
+        switch state {
+        case .fetching(let fetch) where fetch.answer?.isDelivered != true:
+            timeout = error
+            return end(fetch, error: error, now: now)
+        case .lookingUp, .reading, .readingForAnswer:
+            timeout = error
+            return []
+        case .confirmingStorage(let answer) where !answer.isDelivered: return fail(error)
+        case .redirecting: return fail(error)
+        case .fetching, .confirmingStorage, .ended: return []
+        }
     }
 
     /// Whether this load may wait for another load of the same, and another load for this one. The answer must be able

@@ -221,6 +221,8 @@ struct LoadMachine {
     var followedKeys: Set<RequestKey> = []
     /// Set once the time for a head is over: no request is sent any more.
     var timeout: URLError?
+    /// The bytes of the rest of a body that had arrived when the time for a head was over last.
+    var bytesInTime: Int?
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the response that it refreshes. Once that is removed, the refresh stores
@@ -249,18 +251,10 @@ struct LoadMachine {
     /// A request was sent, and its final head has not arrived.
     var awaitsHead: Bool { if case .fetching(let fetch) = state { fetch.answer == nil } else { false } }
 
-    /// A file is read or looked for, whose reply comes without the network.
-    var isReading: Bool {
-        switch state {
-        case .lookingUp, .reading, .readingForAnswer: true
-        case .fetching, .confirmingStorage, .redirecting, .ended: false
-        }
-    }
-
     /// A stored body is read for an answer that has arrived, and may be joined with it.
     var readsForAnswer: Bool { if case .readingForAnswer = state { true } else { false } }
 
-    /// The stored part and the arriving rest are being joined: the head is delivered at the end.
+    /// The rest of a stored part arrives: the client gets the head only behind it.
     var isCompleting: Bool {
         if case .fetching(let fetch) = state, case .combine = fetch.answer?.decision { true } else { false }
     }

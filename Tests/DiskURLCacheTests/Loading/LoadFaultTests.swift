@@ -152,7 +152,7 @@ import Testing
 
             private func giveUp() {
                 guard let driver = driver.withLock({ $0 }) else { return }
-                Thread.detachNewThread { _ = driver.giveUpNetwork() }
+                Thread.detachNewThread { driver.endTimeForHead(of: Patience.ofLoads) }
                 isReading.isSignalled("the reading of the stored response")
             }
 

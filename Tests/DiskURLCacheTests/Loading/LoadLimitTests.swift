@@ -175,8 +175,8 @@ import Testing
         }
     }
 
-    /// The rest may be longer on its way than a head.
-    @Test func aWholeThatIsMadeOfPartsMayTakeItsTime() async throws {
+    /// The rest may be longer on its way than a head, as long as something of it arrives.
+    @Test(arguments: [true, false]) func aWholeThatIsMadeOfPartsMayTakeItsTime(goesOn: Bool) async throws {
         let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
         let exchanges = Exchanges()
         let network = exchanges.network()
@@ -191,16 +191,56 @@ import Testing
         beginning.piece("0123")
         beginning.end()
         _ = try await first.answer()
-        let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
+        // No time of its own: the test says when it is over.
+        let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true)
+        let driver = try #require(reader.driver)
         let rest = await exchanges.next(2)
         rest.head(206, fields("4-7"))
-        await eventually("the completion of a part") { reader.driver?.isCompleting == true }
-        // The time for a head begins here. Nothing tells that it is over, so the test waits four times as long.
-        async let head = reader.head()
-        try await Task.sleep(for: .milliseconds(200))
-        rest.piece("4567")
+        let head = Task { try await reader.head().status }
+        for piece in ["4", "56"] {
+            driver.endTimeForHead(of: Patience.ofLoads)
+            rest.piece(piece)
+        }
+        driver.endTimeForHead(of: Patience.ofLoads)
+        #expect(driver.state.withLock { $0.machine.isCompleting && $0.deadline != nil })
+        guard goesOn else {
+            driver.endTimeForHead(of: Patience.ofLoads)
+            let error = await #expect(throws: URLError.self) { try await head.value }
+            #expect(error?.code == .timedOut && network.cancelled == 1)
+            return
+        }
+        rest.piece("7")
         rest.end()
-        #expect((try await head.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(try await head.value == 200)
         #expect(try await reader.next() == Data("01234567".utf8))
+    }
+
+    /// The load looks by itself whether something of the rest has arrived.
+    @Test func aRestThatStandsStillIsGivenUp() async throws {
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
+        let network = MemoryTransport { request, exchange in
+            let isPart = request.value(forHTTPHeaderField: "Range") == "bytes=0-3"
+            exchange.head(
+                206,
+                [
+                    "Cache-Control": "max-age=60", "ETag": "\"1\"",
+                    "Content-Range": "bytes \(isPart ? "0-3" : "4-7")/8",
+                ])
+            exchange.piece(isPart ? "0123" : "4")
+            if isPart { exchange.end() }
+        }
+        var part = request
+        part.setValue("bytes=0-3", forHTTPHeaderField: "Range")
+        _ = try await LoadReader(part, from: cache, over: network).answer()
+        let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
+        let isOver = Flag()
+        let head = Task {
+            defer { isOver.set() }
+            return try await reader.head().status
+        }
+        await eventually("the end of the time") { isOver.value }
+        if !isOver.value { reader.cancel() }
+        let error = await #expect(throws: URLError.self) { try await head.value }
+        #expect(error?.code == .timedOut)
     }
 }
