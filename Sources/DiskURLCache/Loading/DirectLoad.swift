@@ -316,10 +316,7 @@ package final class LoadReader: Sendable {
         if let part = try load.state.withLock(part) { return part }
         let timeout = seconds.flatMap { seconds in
             // Held no longer than this call takes. A weak reference to the reader would cost more than all of this.
-            Timeouts.shared.after(seconds) { [driver] in
-                // A stored response may have to be read, which must not delay the thread of all timeouts.
-                CacheCore.lookupQueue.async { driver?.endTimeForHead(of: seconds) }
-            }
+            Timeouts.shared.after(seconds) { [driver] in driver?.endTimeForHead(of: seconds) }
         }
         defer { Timeouts.shared.cancel(timeout) }
         return try await withTaskCancellationHandler {

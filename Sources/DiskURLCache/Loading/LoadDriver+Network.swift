@@ -64,9 +64,15 @@ extension LoadDriver {
     }
 
     func fetchEnded(_ error: Swift.Error?, of token: FetchToken) {
-        guard let queue = answerQueue(of: token) else { return receiveEnd(error, of: token) }
+        fetchEnded(error, of: token, at: .network)
+    }
+
+    func fetchTimedOut(_ error: Swift.Error, of token: FetchToken) { fetchEnded(error, of: token, at: .deadline) }
+
+    private func fetchEnded(_ error: Swift.Error?, of token: FetchToken, at place: Place) {
+        guard let queue = answerQueue(of: token) else { return receiveEnd(error, of: token, at: place) }
         // Where the rest may be done, the body's own queue for one with a file, is decided as for other answers.
-        queue.async { self.receiveEnd(error, of: token) }
+        queue.async { self.receiveEnd(error, of: token, at: .network) }
     }
 
     private func answerQueue(of token: FetchToken) -> DispatchQueue? {
@@ -121,7 +127,7 @@ extension LoadDriver {
         perform(state.withLock { $0.fetch === token ? $0.machine.handle(.data(data))[...] : [] }, at: place)
     }
 
-    private func receiveEnd(_ error: Swift.Error?, of token: FetchToken) {
+    private func receiveEnd(_ error: Swift.Error?, of token: FetchToken, at place: Place) {
         let now = cache.now
         token.end()
         let ended = state.withLock { state -> (actions: [LoadMachine.Action], ResolvedRequest, StoreTicket?)? in
@@ -135,7 +141,7 @@ extension LoadDriver {
         if let error { cache.noteFailure(error, of: hop, ticket) }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
-        perform(actions[...], at: .network)
+        perform(actions[...], at: place)
     }
 
     // MARK: Sharing
@@ -178,7 +184,8 @@ extension LoadDriver {
         if case .waits = role {
             // Half of the time, so that there is some left to send the request.
             setDeadline(in: transport.timeoutForOthers(of: hop.request) / 2) { [self] in
-                if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
+                guard cache.loads.leave(identity, ObjectIdentifier(self)) else { return }
+                CacheCore.lookupQueue.async { self.endWait(mayWaitAgain: false) }
             }
         }
         return role
@@ -191,8 +198,7 @@ extension LoadDriver {
 
     /// Sets the deadline of the load in place of the last one. It has one at a time.
     func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
-        // A transport may be told to stop, which must not delay the thread of all timeouts.
-        let next = Timeouts.shared.after(seconds) { CacheCore.lookupQueue.async(execute: call) }
+        let next = Timeouts.shared.after(seconds, call)
         let last = state.withLock { state in
             if state.machine.hasEnded { return next }
             defer { state.deadline = next }

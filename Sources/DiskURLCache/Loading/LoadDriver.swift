@@ -26,8 +26,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         var lookedAgainFor: RequestKey?
         /// The network's answer depends on credentials that the request does not show.
         var usedCredentials = false
-        /// Ends a refresh in the background, or a wait for another load, or the time for the head of a whole that is
-        /// made of two parts.
+        /// Ends a refresh in the background, or a wait for another load, or the further time of a head.
         var deadline: Timeouts.ID?
 
         var hop: ResolvedRequest { machine.hop }
@@ -102,14 +101,14 @@ final class LoadDriver: FetchReceiver, Sendable {
             defer { state.fetch = nil }
             return (actions, true, state.fetch)
         }
-        if state.withLock({ $0.machine.isCompleting }) {
+        if state.withLock({ $0.machine.mayHaveHeadLater }) {
             setDeadline(in: seconds) { [self] in endTimeForHead(of: seconds) }
         }
         guard isOver else { return }
         stopWaiting()
         fetch?.cancel()
         finishLeading()
-        perform(actions[...], at: .files)
+        perform(actions[...], at: .deadline)
     }
 
     // MARK: Actions
@@ -122,6 +121,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         /// Where an answer arrives from the network, where a delegate has decided, or on the thread of a direct load:
         /// other loads may wait for it.
         case network
+        /// On the queue of all deadlines, which wait for it: no file is used there.
+        case deadline
         /// On the lookup queue, or the queue of the load's body or of an answer that removes: files may be used.
         case files
     }
@@ -213,11 +214,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         case .fetch: return cache.store.disk?.isShared == true ? CacheCore.lookupQueue : nil
         default: break
         }
-        guard place == .network, action.usesFiles else { return nil }
+        guard place != .client, action.usesFiles else { return nil }
         if let queue = state.withLock({ $0.body })?.fileQueue { return queue }
         // Only the body's own file matters to it.
         if case .confirmStorage = action { return nil }
-        return usesFilesElsewhere ? CacheCore.lookupQueue : nil
+        return usesFilesElsewhere || place == .deadline ? CacheCore.lookupQueue : nil
     }
 
     /// Whether no files are used where an answer arrives. The built-in disk may be used in the task of a transport,

@@ -16,8 +16,7 @@ extension LoadMachine {
     }
 
     /// The time for a head is over. If the client has none, the network counts as failed, now and for the rest of the
-    /// load. The head of a whole that is made of two parts comes behind the rest, which has the same time again as long
-    /// as something of it arrives.
+    /// load. See `mayHaveHeadLater` for what has the same time again.
     mutating func endTimeForHead(now: Date) -> [Action] {
         if isCompleting, arrivedBytes != bytesInTime {
             bytesInTime = arrivedBytes
@@ -28,12 +27,10 @@ extension LoadMachine {
         case .fetching(let fetch) where fetch.answer?.isDelivered != true:
             timeout = error
             return end(fetch, error: error, now: now)
-        case .lookingUp, .reading, .readingForAnswer:
-            timeout = error
-            return []
-        case .confirmingStorage(let answer) where !answer.isDelivered: return fail(error)
-        case .redirecting: return fail(error)
-        case .fetching, .confirmingStorage, .ended: return []
+        case .fetching, .ended: return []
+        case .confirmingStorage(let answer) where answer.isDelivered: return []
+        // Also if the disk is slow, or stands still.
+        case .lookingUp, .reading, .readingForAnswer, .redirecting, .confirmingStorage: return fail(error)
         }
     }
 

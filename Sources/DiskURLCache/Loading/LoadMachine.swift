@@ -254,6 +254,10 @@ struct LoadMachine {
     /// A stored body is read for an answer that has arrived, and may be joined with it.
     var readsForAnswer: Bool { if case .readingForAnswer = state { true } else { false } }
 
+    /// After the time for a head, it may still come: behind the rest of a stored part, as long as something of that
+    /// arrives, or with a stored response that replaces the answer of the network, and is being read.
+    var mayHaveHeadLater: Bool { if case .reading = state { true } else { isCompleting } }
+
     /// The rest of a stored part arrives: the client gets the head only behind it.
     var isCompleting: Bool {
         if case .fetching(let fetch) = state, case .combine = fetch.answer?.decision { true } else { false }

@@ -63,10 +63,13 @@ package protocol FetchReceiver: AnyObject, Sendable {
     func fetchReceived(_ data: Data, of token: FetchToken)
     /// - Parameter error: nil when the answer is complete.
     func fetchEnded(_ error: (any Error)?, of token: FetchToken)
+    /// The same for an answer that did not come in time. Called on the queue of all deadlines: no file is used there.
+    func fetchTimedOut(_ error: any Error, of token: FetchToken)
 }
 
 extension FetchReceiver {
     package func fetchUsedCredentials(_ token: FetchToken) {}
+    package func fetchTimedOut(_ error: any Error, of token: FetchToken) { fetchEnded(error, of: token) }
     package func fetchReceived(_ response: URLResponse, of token: FetchToken) {
         fetchReceived(DeliveredHead(response), of: token)
     }

@@ -3,6 +3,9 @@ import Foundation
 
 /// Calls back after a time, for many loads. Nearly all loads end before that, so each is only a row in a table, and
 /// there is one timer of the system, which is set for the earliest call.
+///
+/// The calls are made on one queue, one after the other. So none of them may use a file, or wait: a deadline counts
+/// however slow the disk is, on whose queues the loads wait for their lookups.
 package final class Timeouts: Sendable {
     package static let shared = Timeouts()
 
@@ -34,6 +37,7 @@ package final class Timeouts: Sendable {
     }
 
     /// Nil for an infinite time.
+    /// - Parameter call: as the class says, it uses no file, and does not wait.
     package func after(_ seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) -> ID? {
         guard seconds < 1e9 else { return nil }
         let due = DispatchTime.now() + max(0, seconds)

@@ -162,9 +162,10 @@ struct ExchangeLimits {
 /// One request of such a session: ends it when the server is silent for too long, keeps the cookies of its answer, and
 /// makes every error a `URLError`.
 ///
-/// The transport calls it, one call at a time; the time is looked at on the lookup queue. An answer that sets cookies
-/// goes on on a queue of its own from its head on, if other answers wait for the transport's: the storage writes a file
-/// for each cookie, and the load may hear of the head only when they are kept, since a redirect sends them.
+/// The transport calls it, one call at a time; the time is looked at on the queue of all deadlines. An answer that sets
+/// cookies goes on on a queue of its own from its head on, if other answers wait for the transport's: the storage
+/// writes a file for each cookie, and the load may hear of the head only when they are kept, since a redirect sends
+/// them.
 private final class SessionExchange: FetchReceiver {
     private struct State {
         /// When the server last gave a sign, or the request was sent.
@@ -297,11 +298,7 @@ private final class SessionExchange: FetchReceiver {
         let now = DispatchTime.now()
         let seconds = time > now ? Double(time.uptimeNanoseconds - now.uptimeNanoseconds) / 1e9 : 0
         // A load that was cancelled is not kept for it.
-        let timer = Timeouts.shared.after(seconds) { [weak self] in
-            guard let self else { return }
-            // The end may be a stored response that has to be read, which must not delay the thread of all timeouts.
-            CacheCore.lookupQueue.async { self.look() }
-        }
+        let timer = Timeouts.shared.after(seconds) { [weak self] in self?.look() }
         let isLate = state.withLock { state in
             state.timer = timer
             return state.hasEnded
@@ -332,6 +329,6 @@ private final class SessionExchange: FetchReceiver {
             return
         }
         token.cancel()
-        receiver.fetchEnded(urlError(URLError(.timedOut)), of: token)
+        receiver.fetchTimedOut(urlError(URLError(.timedOut)), of: token)
     }
 }

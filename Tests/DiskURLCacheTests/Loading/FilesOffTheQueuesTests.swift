@@ -5,6 +5,7 @@
     import Testing
 
     @testable import DiskURLCache
+    @testable import DiskURLCacheAdapters
 
     /// Nobody waits for a disk on the queues that sessions share: neither on the one on which Foundation calls
     /// protocols, nor where the answers of a session arrive.
@@ -99,6 +100,46 @@
             let queues = reads.withLock { $0 }
             #expect(!queues.isEmpty)
             #expect(queues.filter { $0 != "DiskURLCache.lookup" } == [])
+        }
+
+        /// All deadlines have one queue: a stored response that stands in for an answer which came too late is not read
+        /// there.
+        @Test(arguments: [false, true]) func noFileIsReadOnTheQueueOfDeadlines(inSession: Bool) async throws {
+            let reads = Mutex<[String]>([])
+            let files = FaultyFileSystem { call in
+                if call.operation == .read, call.isRecord { reads.withLock { $0.append(Self.currentLabel()) } }
+                return nil
+            }
+            let scratch = try ScratchDirectory()
+            let clock = ManualClock()
+            let cache = DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 64 << 20) {
+                $0.fileSystem = files
+            }
+            var request = Responses.request("/large")
+            let body = testBody(1, length: 2 << 20)
+            let fields = ["Cache-Control": "max-age=60, stale-if-error=600"]
+            cache.storeCachedResponse(
+                CachedURLResponse(response: Responses.http(request.url!, fields: fields), data: body), for: request)
+            cache.flush()
+            clock.advance(by: 100)
+            let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
+            let session = try cache.makeSession(configuration: .ephemeral, through: transport)
+            defer { session.invalidateAndCancel() }
+            func load(_ request: URLRequest) async throws -> Data {
+                var data = Data()
+                for try await piece in try await cache.load(request, through: transport) { data += piece }
+                return data
+            }
+            // A busy machine has not read the body in the first times.
+            for timeout in [0.1, 1, 10, 100] {
+                reads.withLock { $0 = [] }
+                request.timeoutInterval = timeout
+                let data = inSession ? try? await session.data(for: request).0 : try? await load(request)
+                if data == body { break }
+            }
+            let queues = reads.withLock { $0 }
+            #expect(!queues.isEmpty)
+            #expect(queues.filter { $0 == "DiskURLCache.timeouts" } == [])
         }
 
         /// A client on an event loop.

@@ -116,6 +116,7 @@ import Testing
         var request = request
         request.timeoutInterval = 0.05
         var answers = 0
+        var layers: Set = [layer]
         while answers < 8 {
             if layer == .disk {
                 cache.flush()
@@ -123,11 +124,12 @@ import Testing
             }
             do {
                 let stream = try await cache.load(request, through: Hangs())
-                #expect(stream.report.outcome == .staleHit(layer, because: .staleIfError))
+                #expect(layers.contains { stream.report.outcome == .staleHit($0, because: .staleIfError) })
                 answers += 1
             } catch let error as URLError where error.code == .timedOut && request.timeoutInterval < 20 {
-                // A busy machine has not looked at the disk in that time.
+                // A busy machine has not looked at the disk in that time. It brings into memory what it still finds.
                 request.timeoutInterval *= 4
+                layers.insert(.memory)
             }
         }
     }

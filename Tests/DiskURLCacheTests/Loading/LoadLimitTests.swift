@@ -124,40 +124,79 @@ import Testing
         #expect((cache.cachedResponse(for: request) != nil) == isUnknown)
     }
 
-    /// The time for a head is over while the disk is asked: a stored response that needs no request is the answer.
-    @Test(arguments: ["fresh", "stale"]) func aSlowDiskIsWaitedForInsteadOfTheNetwork(stored: String) async throws {
+    /// The time for a head is over while the disk stands still: in the lookup, or in the reading of the stored response
+    /// that would be the answer.
+    @Test(arguments: ["fresh", "stale", "instead of the network"])
+    func aLoadEndsInTimeAlthoughTheDiskStandsStill(stored: String) async throws {
         let gate = Gate()
         let isHeld = Flag()
         let files = FaultyFileSystem { call in
-            guard isHeld.value, call.operation == .open, call.isRecord else { return nil }
+            guard isHeld.value, call.isRecord else { return nil }
             gate.wait()
             return nil
         }
         defer { gate.open() }
-        let cache = DiskURLCache(in: scratch, clock: clock) { $0.fileSystem = files }
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 64 << 20) { $0.fileSystem = files }
+        let isStandIn = stored == "instead of the network"
         cache.storeCachedResponse(
-            Responses.cached(Responses.url("/a"), fields: ["Cache-Control": "max-age=60, must-revalidate"]),
+            CachedURLResponse(
+                response: Responses.http(
+                    Responses.url("/a"),
+                    fields: ["Cache-Control": "max-age=60, " + (isStandIn ? "stale-if-error=600" : "must-revalidate")]),
+                data: Data(count: 2 << 20)),
             for: request)
         cache.flush()
         cache.removeAllCachedResponses(from: .memory)
-        if stored == "stale" { clock.advance(by: 100) }
-        isHeld.set()
+        if stored != "fresh" { clock.advance(by: 100) }
+        if !isStandIn { isHeld.set() }
+        let exchanges = Exchanges()
+        let reader = LoadReader(
+            request, from: cache, over: exchanges.network(), acceptsPieces: true, timeout: isStandIn ? nil : 0.05)
+        let head = Task { try await reader.head().status }
+        if isStandIn {
+            // The test says when the time is over.
+            _ = await exchanges.next(1)
+            isHeld.set()
+            reader.driver?.endTimeForHead(of: 0.05)
+        }
+        let error = await #expect(throws: URLError.self) { try await head.value }
+        #expect(error?.code == .timedOut)
+        #expect(exchanges.all.withLock { $0.count } == (isStandIn ? 1 : 0))
+        #expect(reader.report.outcome.description.contains("failed"))
+    }
+
+    /// However many lookups wait for a slow disk, or for a storage on another machine.
+    @Test func aDeadlineDoesNotWaitForLookups() async throws {
+        final class Held: DiskURLCache.EntryStorage {
+            let gate = Gate()
+            func entries(named name: String) -> [DiskURLCache.Entry] {
+                gate.wait()
+                return []
+            }
+            func store(_ entry: DiskURLCache.Entry, named name: String) {}
+            func removeEntries(matching criteria: DiskURLCache.Criteria) {}
+            func flush() {}
+        }
+        let storage = Held()
+        defer { storage.gate.open() }
+        var configuration = DiskURLCache.Configuration()
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
         let network = Exchanges().network()
-        let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
-        async let head = reader.head()
-        await eventually("the end of the time for a head") {
-            reader.driver?.state.withLock { $0.machine.timeout != nil } == true
+        let readers = (0..<100).map { number in
+            LoadReader(Responses.request("/\(number)"), from: cache, over: network, acceptsPieces: true)
         }
-        gate.open()
-        let error: (any Error)?
-        do {
-            #expect(try await head.status == 200)
-            error = nil
-        } catch let failure {
-            error = failure
+        let late = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
+        let isOver = Flag()
+        let head = Task {
+            defer { isOver.set() }
+            return try await late.head().status
         }
-        #expect((error as? URLError)?.code == (stored == "fresh" ? nil : .timedOut))
-        #expect(network.requests.isEmpty)
+        await eventually("the end of the time") { isOver.value }
+        storage.gate.open()
+        let error = await #expect(throws: URLError.self) { try await head.value }
+        #expect(error?.code == .timedOut)
+        withExtendedLifetime(readers) {}
     }
 
     /// Of a whole that would take much memory to put together, no part is asked for.
