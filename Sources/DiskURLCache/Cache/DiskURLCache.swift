@@ -101,7 +101,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// and its record on disk is complete: writes a file on the caller's thread. If the disk fails, memory keeps the
     /// response, and an event says so. Freshness does not matter: the app itself wants the response stored. Not stored,
     /// with an event that says why: policy `.notAllowed`, a request without a key, a body above
-    /// ``Configuration/maximumEntryFraction``, and a request or response with `no-store`.
+    /// ``Configuration/maximumEntryFraction``, a part of a response (206), and a request or response with `no-store`.
+    /// Header fields that are never written, such as `Set-Cookie`, are left out: only the object itself has them, as
+    /// long as memory keeps it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode
         if core.isBySystem, SystemContract.concernsPart(request, status: status) {

@@ -64,7 +64,7 @@ extension CacheCore {
         guard let ownKey = key(for: request) else { return false }
         var isFound = false
         let (key, variants) = stored(under: ownKey)
-        // The oldest variant first, since each update makes its variant the most recent one.
+        // The oldest variant first: of two that were stored at one moment the one with the larger number counts.
         for variant in variants.reversed() {
             let metadata = variant.metadata
             let updated = store.update(metadata, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }

@@ -65,31 +65,44 @@ extension CacheCore {
     /// Whether `Configuration.willCacheResponse` is set, which is called before a response is stored.
     var editsResponses: Bool { configuration.willCacheResponse != nil }
 
-    /// The response to store, with the changes of the app after the delegate accepted it; nil if the app refused it.
+    /// The changes of the delegate, which accepted a response, and of the app; or why it is not stored: the app refused
+    /// it, or the changed head forbids that.
+    /// - Parameters:
+    ///   - response: as the origin sent it.
+    ///   - proposed: the same, as the delegate got it.
     func admit(
-        _ confirmed: CachedURLResponse, for request: DiskURLCache.Request, proposed: CachedURLResponse
-    ) -> EditedResponse? {
+        _ confirmed: CachedURLResponse, of response: StoredResponse, for hop: ResolvedRequest,
+        proposed: CachedURLResponse
+    ) -> Result<EditedResponse, DiskURLCache.Reason> {
         var admitted = confirmed
         if let willCacheResponse = configuration.willCacheResponse {
-            guard let answer = willCacheResponse(confirmed, request.urlRequest), answer.storagePolicy != .notAllowed
+            guard let answer = willCacheResponse(confirmed, hop.request.urlRequest),
+                answer.storagePolicy != .notAllowed
             else {
-                return nil
+                return .failure(.refusedByApp)
             }
             admitted = answer
         }
-        if confirmed === proposed, admitted === proposed { return EditedResponse() }
-        guard let response = admitted.response as? HTTPURLResponse else { return nil }
         var edited = EditedResponse()
+        if confirmed === proposed, admitted === proposed { return .success(edited) }
+        guard let head = admitted.response as? HTTPURLResponse else { return .failure(.refusedByApp) }
         // A slice of a large body would keep the whole body in memory, so it is copied.
         if admitted.data != proposed.data { edited.data = Data(Array(admitted.data)) }
-        if response !== proposed.response {
-            edited.fields = HeaderFields(response)
-            edited.status = response.statusCode
+        if head !== proposed.response {
+            var changed = response
+            changed.status = head.statusCode
+            changed.fields = HeaderFields(head)
+            changed.vary = VaryKey(response: changed.fields, request: hop.facts)
+            switch storableFields(of: changed, for: hop) {
+            case .failure(let reason): return .failure(reason)
+            case .success(let reduced): if let reduced { changed.fields = reduced }
+            }
+            edited.response = changed
         }
         // If either keeps the response off the disk, it stays off the disk.
         edited.isMemoryOnly = [confirmed, admitted].contains { $0.storagePolicy == .allowedInMemoryOnly }
-        take(userInfoOf: admitted, into: &edited, url: request.foundationURL?.removingCredentials)
-        return edited
+        take(userInfoOf: admitted, into: &edited, url: hop.request.foundationURL?.removingCredentials)
+        return .success(edited)
     }
 
     /// Takes over `userInfo`. Values that cannot be written to disk are kept in memory only, and an event names them.
@@ -167,6 +180,8 @@ extension CacheCore {
         _ cached: CachedURLResponse, for request: URLRequest, variant: String? = nil,
         by storer: EntryDraft.Storer = .app
     ) {
+        // It would take the place of the whole, which may be stored, and no lookup returns a part.
+        if (cached.response as? HTTPURLResponse)?.statusCode == 206 { return emitNotStored(request, .partialContent) }
         let hop = resolve(DiskURLCache.Request(request), variant: variant)
         if let reason = storeAppResponse(cached, for: hop, by: storer) { emitNotStored(request, reason) }
     }
@@ -184,10 +199,10 @@ extension CacheCore {
         if let reason = hop.refusal(of: fields) { return reason }
         guard let key = hop.decision.key else { return .noKey }
         guard cached.storagePolicy != .notAllowed else { return .refused }
-        let response = EntryMetadata.Response(
+        var response = EntryMetadata.Response(
             cached.response, fields: fields, method: hop.facts.method,
             vary: VaryKey(response: fields ?? [:], request: hop.facts), time: now)
-        if let reason = prohibition(of: response, length: cached.data.count, for: hop) {
+        if let reason = keepOnlyStorable(&response, length: cached.data.count, for: hop) {
             // The app has replaced the older response of the key, so that one must not be served any more.
             store.remove(key.isForHead ? key.storedForHead : key)
             return reason
@@ -201,21 +216,41 @@ extension CacheCore {
     }
 
     /// The reason why a response of the app must not be stored. It need not be fresh.
-    private func prohibition(
-        of response: EntryMetadata.Response, length: Int, for hop: ResolvedRequest
+    private func keepOnlyStorable(
+        _ response: inout EntryMetadata.Response, length: Int, for hop: ResolvedRequest
     ) -> DiskURLCache.Reason? {
-        guard case .http(let response) = response else {
+        guard case .http(let http) = response else {
             return hop.facts.directives.noStore ? .requestNoStore : nil
         }
-        if isBySystem, SystemHead.isSelectedUnseen(response.vary) { return .varyUnseen }
-        let options = cachingOptions(for: hop, response: response.fields)
+        if isBySystem, SystemHead.isSelectedUnseen(http.vary) { return .varyUnseen }
+        switch storableFields(of: http, for: hop) {
+        case .failure(let reason): return reason
+        case .success(let reduced):
+            if let reduced {
+                var changed = http
+                changed.fields = reduced
+                response = .http(changed)
+            }
+        }
+        return ContentLength.objection(to: length, of: http)
+    }
+
+    /// The fields to store of a head that the app, or a delegate, has made: without those that are never stored, such
+    /// as `Set-Cookie`; nil if it has none of these. Or the reason why a response with this head must not be stored.
+    private func storableFields(
+        of response: StoredResponse, for hop: ResolvedRequest
+    ) -> Result<HeaderFields?, DiskURLCache.Reason> {
+        let fields = response.fields
+        let options = cachingOptions(for: hop, response: fields)
+        let control = CacheControl(fields["Cache-Control"])
         let prohibition = Storability.prohibition(
             of: response,
             by: Exchange(
-                request: hop.facts, variants: [], status: response.status, fields: response.fields,
+                request: hop.facts, variants: [], status: response.status, fields: fields,
                 requestTime: response.requestTime, responseTime: response.responseTime),
-            said: ResponseDirectives(response.fields, targeted: options.targetedFields), options: options)
-        return prohibition ?? ContentLength.objection(to: length, of: response)
+            said: ResponseDirectives(fields, control: control, targeted: options.targetedFields), options: options)
+        if let prohibition { return .failure(prohibition) }
+        return .success(StorableFields.reduced(fields, control: control, isShared: options.isShared))
     }
 
     // MARK: Tags

@@ -53,8 +53,8 @@ struct EntryDraft {
 
 /// Changes to a response before it is stored, mostly by a delegate or `Configuration.willCacheResponse`.
 struct EditedResponse {
-    var fields: HeaderFields?
-    var status: Int?
+    /// The response with its changed head; nil if that is as the origin sent it.
+    var response: StoredResponse?
     /// The changed body; nil if the gathered one is stored.
     var data: Data?
     var isMemoryOnly = false
@@ -64,9 +64,8 @@ struct EditedResponse {
 
     /// Changes the head of a response. If the body was changed alone, the digests of the old one go.
     func change(_ response: inout StoredResponse) {
-        if let status { response.status = status }
-        if let fields {
-            response.fields = fields
+        if let changed = self.response {
+            response = changed
         } else if data != nil {
             for name in BodyDigests.fieldNames { response.fields.remove(name) }
         }

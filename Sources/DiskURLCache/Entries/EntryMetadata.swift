@@ -101,6 +101,12 @@ package struct EntryMetadata: Sendable, Equatable {
         sequence == other.sequence && varyKey == other.varyKey
     }
 
+    /// Which of two variants that both match a request is the answer (RFC 9111 §4): the one that was stored or
+    /// confirmed later. A tag, a pin or a mark gives an entry a larger number, and makes its response no newer.
+    func isMoreRecent(than other: EntryMetadata) -> Bool {
+        storedAt != other.storedAt ? storedAt > other.storedAt : sequence > other.sequence
+    }
+
     /// The values that tell the variants of one key apart.
     package var varyKey: VaryKey { http?.vary ?? .none }
 

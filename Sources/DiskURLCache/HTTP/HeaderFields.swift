@@ -147,6 +147,17 @@ package struct HeaderFields: Sendable, Equatable {
         }
     }
 
+    /// Whether one of the fields has a name of the list.
+    func haveOne(of names: FieldNames) -> Bool {
+        guard case .list(let list) = storage else { return fields.contains { names.contains($0.name) } }
+        guard list.lengths.haveOne(of: names.lengths) else { return false }
+        return list.fields.withUnsafeBufferPointer { fields in
+            // By places, so that no field is copied.
+            for place in fields.indices where names.contains(fields[place].name) { return true }
+            return false
+        }
+    }
+
     /// Each name once, a repeated field in its combined form (RFC 9110 §5.3).
     var dictionary: [String: String] {
         if case .dictionary(let dictionary) = storage { return dictionary }
@@ -242,6 +253,9 @@ struct NameLengths: Sendable {
     @inline(__always)
     mutating func insert(length: Int) { bits |= 1 << UInt64(min(length, 63)) }
 
+    /// Whether a length is in both.
+    func haveOne(of other: NameLengths) -> Bool { bits & other.bits != 0 }
+
     /// False if the name is surely none of them.
     @inline(__always)
     func mayContain(_ name: String) -> Bool { bits & 1 << UInt64(min(name.utf8.count, 63)) != 0 }
@@ -252,7 +266,7 @@ struct NameLengths: Sendable {
 struct FieldNames: Sendable {
     private var few: [String] = []
     private var more: Set<FieldName> = []
-    private var lengths = NameLengths()
+    fileprivate private(set) var lengths = NameLengths()
     private static let fewCount = 16
 
     init(_ names: [String] = []) {

@@ -59,9 +59,16 @@ enum StorableFields {
         return look
     }
 
-    /// The fields that are stored: see `look(at:control:isShared:)`.
+    /// The fields that are stored, for a response that is looked at for nothing else: see `look(at:control:isShared:)`.
     static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
-        look(at: fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared, checksForm: false).kept
+        reduced(fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared) ?? fields
+    }
+
+    /// The same; nil if all fields are stored, as of most responses.
+    static func reduced(_ fields: HeaderFields, control: CacheControl, isShared: Bool) -> HeaderFields? {
+        let isAnyExcluded = fields.haveOne(of: excluded) || isShared && fields.haveOne(of: excludedWhenShared)
+        guard isAnyExcluded || control.namesFields else { return nil }
+        return look(at: fields, control: control, isShared: isShared, checksForm: false).kept
     }
 
     private static func isExcluded(_ name: String, isShared: Bool) -> Bool {

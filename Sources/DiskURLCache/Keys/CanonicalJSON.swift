@@ -7,7 +7,8 @@ enum CanonicalJSON {
     // The depth of recursion is limited, since the input may be hostile. Deeper texts are compared by their bytes.
     private static let maximumDepth = 128
 
-    /// Nil if the text is not exactly one JSON value.
+    /// Nil if the text is not exactly one JSON value, or if a member's name has an escape: two spellings of one name
+    /// would be sorted as two names, although their order says which of them counts.
     static func text(of bytes: some Collection<UInt8>) -> [UInt8]? {
         var scanner = Scanner(bytes: Array(bytes))
         guard let value = scanner.value(depth: 0) else { return nil }
@@ -63,7 +64,7 @@ enum CanonicalJSON {
 
         private mutating func member(depth: Int) -> (name: [UInt8], value: [UInt8])? {
             skipSpace()
-            guard let name = string() else { return nil }
+            guard let name = string(), !name.contains(UInt8(ascii: "\\")) else { return nil }
             skipSpace()
             return consume(":") ? value(depth: depth).map { (name, $0) } : nil
         }

@@ -166,11 +166,13 @@ extension LoadDriver {
         let cached = Self.proposed(response, for: hop.request, read: read)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
-            let edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
+            let admission =
+                accepted.map { cache.admit($0, of: response, for: hop, proposed: cached) }
+                ?? .failure(.refusedByDelegate)
             // The file could not be read.
             if let refusal = body?.refusal { return refuse(refusal) }
-            if edited == nil { note(accepted == nil ? .refusedByDelegate : .refusedByApp) }
-            handle(.storageConfirmed(edited), at: .network)
+            if case .failure(let reason) = admission { note(reason) }
+            handle(.storageConfirmed(try? admission.get()), at: .network)
         }
         guard byDelegate, let client, client.confirmsStorage else { return finish(cached) }
         // Behind the pieces of the body.

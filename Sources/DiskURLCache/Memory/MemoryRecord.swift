@@ -27,6 +27,14 @@ struct MemoryRecord: MemoryValue {
     /// The memory that the variants take, in bytes.
     var cost: Int { variants.reduce(0) { $0 + ($1.entry?.memoryCost ?? StoredEntry.headCost($1.metadata)) } }
 
+    /// Drops the oldest variants until the others take no more than this many bytes. The most recent one stays.
+    mutating func keep(within limit: Int) {
+        while variants.count > 1, cost > limit {
+            let dropped = variants.removeLast()
+            if dropped.metadata.placement == .memoryAndDisk { isComplete = false }
+        }
+    }
+
     /// Replaces the entry of the same variant. The new entry is the most recent one.
     /// - Parameter entry: nil if memory does not keep the entry; lookups find it in the layers below.
     mutating func insert(_ entry: StoredEntry?, for varyKey: VaryKey) {
@@ -36,13 +44,13 @@ struct MemoryRecord: MemoryValue {
         keepToLimit()
     }
 
-    /// Replaces the variant that has the metadata `old` by an entry, and sorts by the new numbers. If the entry is nil,
+    /// Replaces the variant that has the metadata `old` by an entry, and sorts again. If the entry is nil,
     /// the variant is removed, and the next lookup reads the disk.
     mutating func replace(_ old: EntryMetadata, by entry: StoredEntry?) {
         guard let index = variants.firstIndex(where: { $0.metadata.isSameEntry(as: old) }) else { return }
         if let entry {
             variants[index] = StoredVariant(entry, from: .memory)
-            variants.sort { $0.metadata.sequence > $1.metadata.sequence }
+            variants.sort { $0.metadata.isMoreRecent(than: $1.metadata) }
         } else {
             variants.remove(at: index)
             isComplete = false
@@ -64,7 +72,8 @@ struct MemoryRecord: MemoryValue {
         where isConcerned: (StoredVariant) -> Bool, isOnDisk: (EntryMetadata) -> Bool,
         _ change: (inout EntryMetadata) -> Bool
     ) {
-        for variant in variants where isConcerned(variant) {
+        // The oldest first: of two that were stored at one moment the one with the larger number counts.
+        for variant in variants.reversed() where isConcerned(variant) {
             var metadata = variant.metadata
             if isOnDisk(metadata) {
                 replace(metadata, by: nil)

@@ -9,8 +9,8 @@ struct SessionLink: Sendable {
     let task: URLSessionTask?
     /// Whether a completion handler gets the body; nil if that is not known.
     let hasHandler: Bool?
-    /// Whether the app gave the task's request its `Cookie` field; nil if nobody noted that when the task was made.
-    private let hasOwnCookie: Bool?
+    /// The task's request as the app gave it; nil if it gave a URL, or if nobody noted how the task was made.
+    private let given: URLRequest?
     /// Whether an async method made the task; nil if that was not read.
     let isAsync: Bool?
     /// Of the whole load, if a transport sends its requests; Foundation sees to it otherwise.
@@ -20,14 +20,14 @@ struct SessionLink: Sendable {
 
     /// - Parameter task: nil for a load without a task.
     init(
-        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, hasOwnCookie: Bool? = nil,
+        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, given: URLRequest? = nil,
         isAsync: Bool? = nil, outer known: OuterSession? = nil
     ) {
         outer = known ?? NetworkSessions.shared.outer(of: session)
         self.session = session
         self.task = task
         self.hasHandler = hasHandler
-        self.hasOwnCookie = hasOwnCookie
+        self.given = given
         self.isAsync = isAsync
         deadline = outer.transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
     }
@@ -71,8 +71,9 @@ struct SessionLink: Sendable {
         if workQueue == nil { return true }
         // An async method has made the task just now, so its cookies are those that the session has. They cannot be
         // told from equal ones of the app.
-        guard let hasOwnCookie else { return cookie != sessionCookie(for: request) }
-        return hasOwnCookie || cookie == additionalCookie
+        guard hasHandler != nil else { return cookie != sessionCookie(for: request) }
+        // Foundation replaces a field of the app by the session's cookies, if there are any for the URL.
+        return cookie == given?.value(forHTTPHeaderField: "Cookie") || cookie == additionalCookie
     }
 
     /// The `Cookie` field that the configuration adds to each request which has none.

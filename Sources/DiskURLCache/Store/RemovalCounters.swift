@@ -61,11 +61,12 @@ final class RemovalCounters: Sendable {
 
     /// Notes that the entries of a resource are removed, including those of other resources with the same hash.
     /// - Parameters:
+    ///   - key: the only key of the resource of which this process removes what is on disk; nil if it removes all.
     ///   - remover: the load whose answer removes them; nil if there is none.
     ///   - now: if this process removes them.
-    func note(resource: UInt64, by remover: StoreTicket? = nil, at now: Date? = nil) {
+    func note(resource: UInt64, of key: KeyName? = nil, by remover: StoreTicket? = nil, at now: Date? = nil) {
         state.withLock { state in
-            if let now { state.own.note(resource: resource, at: now) }
+            if let now { state.own.note(RecentRemovals.Removal(resource: resource, key: key, at: now)) }
             let number = state.next()
             change(resource, &state) { place in
                 if place.remover != remover?.number { place.before = place.last }
@@ -224,18 +225,25 @@ private struct RecentRemovals {
     /// The seconds within which another process that has written a record checks whether the record was removed.
     private static let patience = 2.0
 
+    struct Removal {
+        let resource: UInt64
+        /// Nil if all keys of the resource were removed.
+        let key: KeyName?
+        let at: Date
+    }
+
     /// A list, since each removal adds to it, and only lookups among other caches ask it.
-    private var resources: [(resource: UInt64, at: Date)] = []
+    private var resources: [Removal] = []
     private var groups: [(criteria: EntryCriteria, at: Date)] = []
     private var everything = Date.distantPast
     /// The number of resources above which those are dropped that were removed long ago.
     private var limit = 64
 
-    mutating func note(resource: UInt64, at now: Date) {
-        if let last = resources.last, !Self.isRecent(last.at, now) { resources = [] }
-        resources.append((resource, now))
+    mutating func note(_ removal: Removal) {
+        if let last = resources.last, !Self.isRecent(last.at, removal.at) { resources = [] }
+        resources.append(removal)
         guard resources.count > limit else { return }
-        resources.removeAll { !Self.isRecent($0.at, now) }
+        resources.removeAll { !Self.isRecent($0.at, removal.at) }
         limit = max(64, 2 * resources.count)
     }
 
@@ -253,7 +261,8 @@ private struct RecentRemovals {
         for removal in resources.reversed() {
             // Those before it are older.
             guard Self.isRecent(removal.at, now) else { break }
-            if removal.resource == key.resource, isAfter(removal.at) { return true }
+            let isConcerned = removal.key.map { $0 == key.name } ?? (removal.resource == key.resource)
+            if isConcerned, isAfter(removal.at) { return true }
         }
         return groups.contains { isAfter($0.at) && $0.criteria.matches(key, metadata) }
     }

@@ -17,7 +17,7 @@ extension TieredStore {
 
     private func remove(stored key: RequestKey) {
         stripe(of: key).withLock { _ in
-            removals.note(resource: key.resource, at: now)
+            removals.note(resource: key.resource, of: key.name, at: now)
             disk?.remove(key)
             memory.removeValue(for: key)
             weakResponses.removeValue(for: key)

@@ -62,6 +62,14 @@ extension TieredStore {
         }
     }
 
+    /// Marks what is stored for several spellings of a URL of the same path as stale: rather too much than too little.
+    func markVariationsStale(of uri: String, matching criteria: EntryCriteria, at time: Date) {
+        guard keepsVariations else { return }
+        var ofPath = criteria
+        ofPath.resource = RequestKey.variationList(of: uri).resource
+        markStale(matching: ofPath, at: time)
+    }
+
     /// Stored beside the lists, so that a cache without lists looks for none.
     private static let mark = RequestKey(text: "#no-vary-search", uri: nil, isForHead: false)
 

@@ -144,8 +144,10 @@ final class TieredStore: Sendable {
         guard variants.count > 1 else { return variants }
         var kept: [StoredVariant] = []
         // If two layers have the same version, the loaded one comes first.
-        let sorted = variants.enumerated().sorted {
-            ($0.element.metadata.sequence, $1.offset) > ($1.element.metadata.sequence, $0.offset)
+        let sorted = variants.enumerated().sorted { left, right in
+            if left.element.metadata.isMoreRecent(than: right.element.metadata) { return true }
+            if right.element.metadata.isMoreRecent(than: left.element.metadata) { return false }
+            return left.offset < right.offset
         }
         for (_, variant) in sorted where !kept.contains(where: { $0.metadata.varyKey == variant.metadata.varyKey }) {
             kept.append(variant)

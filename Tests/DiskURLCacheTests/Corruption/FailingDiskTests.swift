@@ -305,6 +305,36 @@ import Testing
         #expect(other.body(key) == testBody(2))
     }
 
+    @Test("Nor is one that takes its place after a pass has looked at it")
+    func theDirectoryIsReplacedDuringALateClearing() throws {
+        let files = FaultyFileSystem()
+        let store = storeToClear(files)
+        let looks = Mutex(0)
+        let other = Mutex<DiskStore?>(nil)
+        let (fixture, key) = (fixture, key)
+        files.rule = { call in
+            guard call.operation == .statusAt, call.name == "records" else { return nil }
+            // The first look is the one with which the pass begins.
+            guard
+                looks.withLock({
+                    $0 += 1
+                    return $0
+                }) == 2
+            else { return nil }
+            try? FileManager.default.moveItem(
+                atPath: fixture.directory, toPath: fixture.scratch.appending("aside").path)
+            let new = fixture.open()
+            new.store(.test(testBody(2)), for: key)
+            other.withLock { $0 = new }
+            return nil
+        }
+        store.flush()
+        #expect(looks.withLock { $0 } >= 2)
+        #expect(other.withLock { $0 }?.body(key) == testBody(2))
+        store.flush()
+        #expect(store.body(key) == testBody(2))
+    }
+
     @Test("A victim that cannot be unlinked is passed over") func stuckVictim() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 400 << 10, files: files)

@@ -217,6 +217,7 @@ import Testing
     @Test func hostileJSONCountsByItsBytes() {
         for text in [
             String(repeating: "[", count: 100_000), "{\"a\":", "\"\\", "[1,]", "{\"a\"}", "1 2", "", "{\"a\":1}}",
+            "{\"a\":1,\"\\u0061\":2}",
         ] {
             #expect(CanonicalJSON.text(of: Array(text.utf8)) == nil)
         }

@@ -27,6 +27,31 @@ import Testing
         }
     }
 
+    /// What is removed while the index is read does not count afterwards.
+    @Test func aClearingBetweenListingAndLoading() throws {
+        let fixture = try DiskFixture()
+        do {
+            let store = fixture.open()
+            for number in 0..<200 { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }
+            store.flush()
+            store.close()
+        }
+        let (isLoading, mayLoad) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isFirst = Mutex(true)
+        let files = FaultyFileSystem()
+        files.onListed = { _ in
+            guard isFirst.disarm() else { return }
+            isLoading.signal()
+            mayLoad.isSignalled("the removal, which does not wait for the index")
+        }
+        let store = fixture.open(files: files)
+        isLoading.isSignalled("the folder to be listed")
+        store.removeAll()
+        mayLoad.signal()
+        #expect(store.usage == 0)
+        #expect(store.variants(of: .test("7")).isEmpty)
+    }
+
     /// A record that is removed while the index is read has no row afterwards.
     @Test func removalsBetweenListingAndLoading() throws {
         let fixture = try DiskFixture()

@@ -287,17 +287,21 @@
             #expect(directory.open().foundLater() == nil)
         }
 
-        /// A removal may be taken to concern other responses of the URL, which is a miss. The next answer finds none to
-        /// replace then, so they have to be gone for good.
+        /// A record that another cache was still writing when it was removed is a miss. The next answer finds none to
+        /// replace then, so it has to be gone for good.
         @Test(arguments: [true, false]) func whatWasTakenForRemovedDoesNotComeBack(isByGuest: Bool) async throws {
             let caches = [directory.open(), directory.open()]
             let (cache, other) = isByGuest ? (caches[1], caches[0]) : (caches[0], caches[1])
-            let request = Responses.request("/a", fields: ["Authorization": "somebody"])
-            cache.storeCachedResponse(
-                Responses.cached(Responses.url("/a"), "old", fields: ["Cache-Control": "max-age=3600"]), for: request)
-            cache.forgetMemory()
+            let request = Responses.request("/a")
+            cache.put("old")
+            let path = try directory.url.path + "/records/" + #require(directory.records.first)
+            let bytes = try #require(FileManager.default.contents(atPath: path))
             directory.clock.advance(by: 1)
             cache.remove(.key)
+            #expect(
+                FileManager.default.createFile(atPath: path, contents: bytes, attributes: [.posixPermissions: 0o600]))
+            // As the writer announces it.
+            try cache.store.diskStore?.requestExamination(of: #require(cache.key(for: request)).name)
             let network = MemoryTransport { _, exchange in
                 exchange.head(200, ["Cache-Control": "no-store"])
                 exchange.piece("new")

@@ -71,6 +71,46 @@ import Testing
         expectTheirOwn(record.variants, pinned: [false, true, false])
     }
 
+    /// Of two that match a request the one that was stored later is the answer (RFC 9111 §4), also after a mark, a pin
+    /// or a tag.
+    @Test(arguments: ["memory", "disk"], ["mark", "mark of the older one", "pin"])
+    func aChangeMakesNoResponseNewer(layer: String, change: String) throws {
+        let directory = try SharedDirectory()
+        let inMemory = DiskURLCache.Configuration(memoryCapacity: 8 << 20, diskCapacity: 0)
+        let cache = layer == "memory" ? DiskURLCache(configuration: inMemory) : directory.open()
+        var request = Responses.request("/a", fields: ["X": "1", "Y": "1"])
+        // A server that names one field more later.
+        for (body, vary) in [("old", "X"), ("new", "X, Y")] {
+            directory.clock.advance(by: 10)
+            let fields = ["Cache-Control": "max-age=3600", "Vary": vary]
+            request.cacheOptions = .init(tags: [body])
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a"), body, fields: fields), for: request)
+        }
+        for _ in 0..<3 {
+            switch change {
+            case "mark": cache.markStale(for: request)
+            case "pin": cache.setPinned(true, for: request)
+            default: cache.markStale(tag: "old")
+            }
+            #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
+            if layer == "disk" { cache.forgetMemory() }
+            #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
+        }
+    }
+
+    /// Variants that take more than the memory together: those that were stored last stay.
+    @Test func theVariantsThatFitStayInMemory() throws {
+        let cache = DiskURLCache(memoryCapacity: 1_000_000, diskCapacity: 0)
+        for language in Self.languages {
+            let fields = ["Cache-Control": "max-age=3600", "Vary": "Accept-Language"]
+            let body = String(repeating: language, count: 200_000)
+            let request = Self.request(language)
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a"), body, fields: fields), for: request)
+            #expect(cache.cachedResponse(for: request) != nil)
+        }
+        #expect(Self.languages.map { cache.cachedResponse(for: Self.request($0)) != nil } == [false, true, true])
+    }
+
     // MARK: One response, and its older ones
 
     /// A record proves its key by its URL if that is the key, and by a digest if the URL is spelled otherwise.

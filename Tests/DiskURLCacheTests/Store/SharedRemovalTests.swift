@@ -14,6 +14,21 @@
 
         init() throws { directory = try SharedDirectory() }
 
+        /// A removal of one request's response leaves what others have of the URL.
+        @Test func whatOthersHaveOfTheURLStays() {
+            let (remover, other) = (directory.open(), directory.open())
+            let requests = (0..<5).map { Responses.request("/a", fields: ["Authorization": "Bearer \($0)"]) }
+            for request in requests {
+                remover.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+            }
+            directory.clock.advance(by: 1)
+            remover.removeCachedResponse(for: requests[0])
+            remover.forgetMemory()
+            for cache in [remover, other, directory.open()] {
+                #expect(requests.map { cache.cachedResponse(for: $0) != nil } == [false, true, true, true, true])
+            }
+        }
+
         // MARK: Processes
 
         static let removals = Removal.allCases.map(\.rawValue) + ["inspector"]

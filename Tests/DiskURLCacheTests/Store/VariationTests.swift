@@ -57,6 +57,15 @@ import Testing
 
     private static func request(_ path: String) -> URLRequest { Responses.request(path) }
 
+    /// A mark for a request is for what answers it.
+    @Test func aMarkForARequestFindsIt() async throws {
+        let site = Site()
+        #expect(try await site.asks("/a?a=1"))
+        #expect(try await !site.asks("/a?a=2"))
+        site.cache.markStale(for: Self.request("/a?a=3"))
+        #expect(try await site.asks("/a?a=2", status: 304))
+    }
+
     /// It is of no use to a load that has waited for it.
     @Test func a304MayEndTheEquivalence() async throws {
         let site = Site()

@@ -160,6 +160,11 @@ struct CacheDirectory {
 
     // MARK: The folder of records
 
+    /// Whether the path still leads to the folder of records that was open last.
+    var isFolderInPlace: Bool {
+        (try? files.status(at: paths.records)).map { $0.identity == identity?.folder } ?? false
+    }
+
     /// Renames the folder of records, which takes the same time however many there are. From then on no lookup of any
     /// process finds them. The renamed folder is deleted later.
     /// - Throws: if the folder cannot be renamed; then the records still have to be cleared.

@@ -341,6 +341,7 @@ final class Catalog: Sendable {
     func forget() {
         contents.withLock { contents in
             contents.index = DiskIndex()
+            contents.isListingOutdated = true
             contents.names = nil
             contents.examinations = [:]
         }

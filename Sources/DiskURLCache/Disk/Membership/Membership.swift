@@ -37,6 +37,8 @@ final class Membership: Sendable {
         /// time. A cache that has come since may have read it before, and was not told. Also after a removal of which
         /// the others could not be told.
         var hasUntoldRemovals = false
+        /// The directory that this cache came to last; untold removals were made there.
+        var directory: FileIdentity?
         var hasCome = false
         /// Why this cache could not come; 0 if the system gave no reason.
         var failure: Int32 = 0
@@ -139,6 +141,12 @@ final class Membership: Sendable {
         part(&state, store)
         let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &state.events)
         state.hasCome = true
+        let directory = store.withIO(&state.events) { $0.directory.identity?.directory }
+        // Another directory has taken the place of the one in which something was removed.
+        if let known = state.directory, let directory, known != directory {
+            state.hasUntoldRemovals = state.removals > 0
+        }
+        state.directory = directory ?? state.directory
         switch role {
         case .none:
             state.failure = 0

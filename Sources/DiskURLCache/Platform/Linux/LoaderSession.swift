@@ -34,11 +34,8 @@
         private func noted(
             _ task: URLSessionDataTask, of request: URLRequest?, hasHandler: Bool
         ) -> URLSessionDataTask {
-            let cookie = request?.value(forHTTPHeaderField: "Cookie")
-            // Foundation replaces the field by the session's cookies, if there are any for the URL.
-            let hasOwnCookie = cookie != nil && cookie == task.originalRequest?.value(forHTTPHeaderField: "Cookie")
             NotedTasks.shared.note(
-                task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler, hasOwnCookie: hasOwnCookie)
+                task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler, given: request)
             return task
         }
     }
@@ -54,8 +51,8 @@
             fileprivate(set) weak var outer: OuterSession?
             /// Whether a completion handler gets the body.
             let hasHandler: Bool
-            /// Whether the `Cookie` field of its request is the app's own.
-            let hasOwnCookie: Bool
+            /// The request as the app gave it, before Foundation added the session's cookies; nil if it gave a URL.
+            let given: URLRequest?
         }
 
         private struct State {
@@ -67,8 +64,8 @@
 
         private let state = Mutex(State())
 
-        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool, hasOwnCookie: Bool) {
-            let note = Note(task: task, outer: outer, hasHandler: hasHandler, hasOwnCookie: hasOwnCookie)
+        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool, given: URLRequest?) {
+            let note = Note(task: task, outer: outer, hasHandler: hasHandler, given: given)
             let living = state.withLock { state -> [URLSessionTask] in
                 state.notes[ObjectIdentifier(task)] = note
                 guard state.notes.count > state.limit else { return [] }

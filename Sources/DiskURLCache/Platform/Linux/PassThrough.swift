@@ -178,7 +178,8 @@
             let made = URLResponse.http(url: url, status: stored.status, fields: stored.fields)
             guard let head = made as? HTTPURLResponse else { return nil }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
-            guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return nil }
+            let admission = cache.admit(proposed, of: stored, for: hop, proposed: proposed)
+            guard case .success(let edited) = admission else { return nil }
             edited.change(&stored)
             return (EntryDraft(stored, .memory(edited.data ?? body), edited, for: hop), hop)
         }
