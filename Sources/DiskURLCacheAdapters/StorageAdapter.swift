@@ -33,7 +33,7 @@ final class StorageAdapter: StorageLayer {
     /// removed when they are seen.
     func allVariants(of key: RequestKey) -> [StoredVariant]? {
         let key = key.diskKey
-        let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
+        let entries = entries(of: key).sorted { $0.entry.metadata.isMoreRecent(than: $1.entry.metadata) }
         for entry in entries.dropFirst(StoredVariant.limit) { remove(key, variant: entry.entry.metadata.varyKey) }
         return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: name) }
     }

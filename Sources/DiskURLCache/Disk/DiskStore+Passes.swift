@@ -15,7 +15,7 @@ extension DiskStore {
         func prepare() -> Bool { withIO { prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) } }
         if !prepare() {
             // Only the folder is meant that was to be cleared, not one that has taken its place since `prepare`.
-            guard withIO({ $0.directory.mustClear && $0.directory.isFolderInPlace }) else { return false }
+            guard withIO({ $0.directory.canClear }) else { return false }
             clear()
             guard prepare() else { return false }
         }

@@ -16,8 +16,8 @@ package struct EntryMetadata: Sendable, Equatable {
         var isPinned: Bool
     }
 
-    /// Orders the entries of a key by the time of storing: a larger number is more recent, even if the clock was set
-    /// back. From `EntrySequence`, which the store asks; 0 before.
+    /// Orders the versions of a variant: a larger number is more recent, even if the clock was set back. From
+    /// `EntrySequence`, which the store asks; 0 before.
     package var sequence: UInt64 {
         get { contents.values.sequence }
         set { contents.change { $0.sequence = newValue } }
@@ -103,7 +103,7 @@ package struct EntryMetadata: Sendable, Equatable {
 
     /// Which of two variants that both match a request is the answer (RFC 9111 §4): the one that was stored or
     /// confirmed later. A tag, a pin or a mark gives an entry a larger number, and makes its response no newer.
-    func isMoreRecent(than other: EntryMetadata) -> Bool {
+    package func isMoreRecent(than other: EntryMetadata) -> Bool {
         storedAt != other.storedAt ? storedAt > other.storedAt : sequence > other.sequence
     }
 

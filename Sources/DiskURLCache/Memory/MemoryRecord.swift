@@ -27,10 +27,12 @@ struct MemoryRecord: MemoryValue {
     /// The memory that the variants take, in bytes.
     var cost: Int { variants.reduce(0) { $0 + ($1.entry?.memoryCost ?? StoredEntry.headCost($1.metadata)) } }
 
-    /// Drops the oldest variants until the others take no more than this many bytes. The most recent one stays.
+    /// Drops variants until the others take no more than this many bytes: the oldest first, and of these first those
+    /// that are on disk, too. The most recent one stays.
     mutating func keep(within limit: Int) {
         while variants.count > 1, cost > limit {
-            let dropped = variants.removeLast()
+            let onDisk = variants.lastIndex { $0.metadata.placement == .memoryAndDisk } ?? 0
+            let dropped = variants.remove(at: onDisk > 0 ? onDisk : variants.count - 1)
             if dropped.metadata.placement == .memoryAndDisk { isComplete = false }
         }
     }

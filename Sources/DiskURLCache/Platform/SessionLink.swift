@@ -9,8 +9,8 @@ struct SessionLink: Sendable {
     let task: URLSessionTask?
     /// Whether a completion handler gets the body; nil if that is not known.
     let hasHandler: Bool?
-    /// The task's request as the app gave it; nil if it gave a URL, or if nobody noted how the task was made.
-    private let given: URLRequest?
+    /// The `Cookie` field that the app gave the task's request; nil also if nobody noted how the task was made.
+    private let givenCookie: String?
     /// Whether an async method made the task; nil if that was not read.
     let isAsync: Bool?
     /// Of the whole load, if a transport sends its requests; Foundation sees to it otherwise.
@@ -20,14 +20,14 @@ struct SessionLink: Sendable {
 
     /// - Parameter task: nil for a load without a task.
     init(
-        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, given: URLRequest? = nil,
+        session: URLSession, task: URLSessionTask? = nil, hasHandler: Bool? = nil, cookie: String? = nil,
         isAsync: Bool? = nil, outer known: OuterSession? = nil
     ) {
         outer = known ?? NetworkSessions.shared.outer(of: session)
         self.session = session
         self.task = task
         self.hasHandler = hasHandler
-        self.given = given
+        givenCookie = cookie
         self.isAsync = isAsync
         deadline = outer.transport.map { .now() + $0.configuration.timeoutIntervalForResource } ?? .distantFuture
     }
@@ -69,11 +69,11 @@ struct SessionLink: Sendable {
     /// Whether the cookies of a load's first request are the app's.
     private func isOwn(_ cookie: String, of request: DiskURLCache.Request) -> Bool {
         if workQueue == nil { return true }
-        // An async method has made the task just now, so its cookies are those that the session has. They cannot be
-        // told from equal ones of the app.
-        guard hasHandler != nil else { return cookie != sessionCookie(for: request) }
-        // Foundation replaces a field of the app by the session's cookies, if there are any for the URL.
-        return cookie == given?.value(forHTTPHeaderField: "Cookie") || cookie == additionalCookie
+        // Foundation replaces a field of the app by the session's cookies, if there are any for the URL. Those that it
+        // has now cannot be told from equal ones of the app.
+        guard cookie != sessionCookie(for: request) else { return false }
+        // A task that nobody noted was mostly made just now, by an async method, with the cookies of this moment.
+        return hasHandler == nil || cookie == givenCookie || cookie == additionalCookie
     }
 
     /// The `Cookie` field that the configuration adds to each request which has none.

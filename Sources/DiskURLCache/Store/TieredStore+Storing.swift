@@ -199,8 +199,7 @@ extension TieredStore {
                 record = MemoryRecord(isComplete: isFirst || entry.answersEveryRequest)
             }
             record?.insert(entry, for: metadata.varyKey)
-            // Together they may take more than memory may have, which keeps no such record.
-            if let count = record?.variants.count, count > 1 { record?.keep(within: memory.costLimit) }
+            keepWithinMemory(&record)
         }
         weakResponses.removeValue(for: key)
         takeUnwritten(key) { $0.varyKey == metadata.varyKey }

@@ -65,9 +65,15 @@ extension TieredStore {
     /// Marks what is stored for several spellings of a URL of the same path as stale: rather too much than too little.
     func markVariationsStale(of uri: String, matching criteria: EntryCriteria, at time: Date) {
         guard keepsVariations else { return }
+        let list = RequestKey.variationList(of: uri)
         var ofPath = criteria
-        ofPath.resource = RequestKey.variationList(of: uri).resource
-        markStale(matching: ofPath, at: time)
+        ofPath.resource = list.resource
+        if isStored(list) {
+            markStale(matching: ofPath, at: time)
+        } else {
+            // For answers that were asked for before, and would be stored under such a key.
+            removals.end(removals.begin(markingStale: ofPath, since: time))
+        }
     }
 
     /// Stored beside the lists, so that a cache without lists looks for none.

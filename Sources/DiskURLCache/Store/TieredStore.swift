@@ -143,16 +143,15 @@ final class TieredStore: Sendable {
     private static func oneOfEach(_ variants: [StoredVariant]) -> [StoredVariant] {
         guard variants.count > 1 else { return variants }
         var kept: [StoredVariant] = []
-        // If two layers have the same version, the loaded one comes first.
-        let sorted = variants.enumerated().sorted { left, right in
-            if left.element.metadata.isMoreRecent(than: right.element.metadata) { return true }
-            if right.element.metadata.isMoreRecent(than: left.element.metadata) { return false }
-            return left.offset < right.offset
+        for variant in variants {
+            guard let place = kept.firstIndex(where: { $0.metadata.varyKey == variant.metadata.varyKey }) else {
+                kept.append(variant)
+                continue
+            }
+            // If two layers have the same version, the loaded one comes first, and stays.
+            if variant.metadata.sequence > kept[place].metadata.sequence { kept[place] = variant }
         }
-        for (_, variant) in sorted where !kept.contains(where: { $0.metadata.varyKey == variant.metadata.varyKey }) {
-            kept.append(variant)
-        }
-        return kept
+        return kept.sorted { $0.metadata.isMoreRecent(than: $1.metadata) }
     }
 
     /// Wraps a variant so that loading its body updates memory: a body that fits is kept, and if the body is gone, the
@@ -166,10 +165,18 @@ final class TieredStore: Sendable {
             let entry = variant.load()
             // Only if memory still has the variant: the key may have changed meanwhile.
             if isKept || entry == nil {
-                self?.memory.update(key) { $0?.replace(variant.metadata, by: entry) }
+                self?.memory.update(key) { record in
+                    record?.replace(variant.metadata, by: entry)
+                    self?.keepWithinMemory(&record)
+                }
             }
             return entry
         }
+    }
+
+    /// The variants of a key together may take more than memory may have, which keeps no such record.
+    func keepWithinMemory(_ record: inout MemoryRecord?) {
+        if let count = record?.variants.count, count > 1 { record?.keep(within: memory.costLimit) }
     }
 
     func contains(_ key: RequestKey) -> Bool {

@@ -63,7 +63,7 @@
             let notes = NotedTasks()
             let outer = OuterSession(URLSession(configuration: .ephemeral))
             func note(_ tasks: [URLSessionTask]) {
-                for task in tasks { notes.note(task, of: outer, hasHandler: false, given: nil) }
+                for task in tasks { notes.note(task, of: outer, hasHandler: false, cookie: nil) }
             }
             var tasks = (0..<500).map { _ in URLSessionDataTask() }
             // Made before the others are released, whose addresses they would have.

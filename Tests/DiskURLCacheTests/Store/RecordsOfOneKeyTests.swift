@@ -111,6 +111,25 @@ import Testing
         #expect(Self.languages.map { cache.cachedResponse(for: Self.request($0)) != nil } == [false, true, true])
     }
 
+    /// Bodies that are read from disk push out those that are there, too, and not what memory alone has.
+    @Test func whatOnlyMemoryHasStays() throws {
+        let cache = try SharedDirectory().open { $0.memoryCapacity = 1_000_000 }
+        func store(_ language: String, count: Int, _ policy: URLCache.StoragePolicy) {
+            let fields = ["Cache-Control": "max-age=3600", "Vary": "Accept-Language"]
+            let body = String(repeating: language, count: count)
+            cache.storeCachedResponse(
+                Responses.cached(Responses.url("/a"), body, fields: fields, policy: policy),
+                for: Self.request(language))
+        }
+        for language in Self.languages { store(language, count: 200_000, .allowed) }
+        cache.forgetMemory()
+        store("it", count: 10, .allowedInMemoryOnly)
+        for language in Self.languages {
+            #expect(cache.cachedResponse(for: Self.request(language))?.data.count == 400_000)
+        }
+        #expect(cache.cachedResponse(for: Self.request("it")) != nil)
+    }
+
     // MARK: One response, and its older ones
 
     /// A record proves its key by its URL if that is the key, and by a digest if the URL is spelled otherwise.

@@ -19,6 +19,8 @@ struct CacheDirectory {
     /// Whether a clearing could not move the folder away. It is tried again, and nothing is read until it succeeds, or
     /// until the folder is gone.
     private(set) var mustClear = false
+    /// The folder that is to be cleared, if that is known.
+    private var folderToClear: FileIdentity?
     /// The size of folders and index files on disk, in bytes.
     private(set) var overhead = 0
 
@@ -54,7 +56,8 @@ struct CacheDirectory {
         }
         identity = Identity(directory: directory.identity, folder: folder.identity)
         // Another folder has taken the place of the one to clear.
-        if folder.isNew || before.map({ $0 != identity }) == true { mustClear = false }
+        let toClear = folderToClear ?? before?.folder
+        if folder.isNew || toClear.map({ $0 != folder.identity }) == true { mustClear = false }
         // A directory that was just made is a new one, even if the file system reused the inode number.
         if directory.isNew || directory.identity != before?.directory {
             if directory.isNew { tag() }
@@ -160,17 +163,20 @@ struct CacheDirectory {
 
     // MARK: The folder of records
 
-    /// Whether the path still leads to the folder of records that was open last.
-    var isFolderInPlace: Bool {
-        (try? files.status(at: paths.records)).map { $0.identity == identity?.folder } ?? false
+    /// Whether there is something to clear, and the path still leads to it.
+    var canClear: Bool {
+        guard mustClear, let status = try? files.status(at: paths.records) else { return false }
+        return status.identity == folderToClear ?? identity?.folder
     }
 
     /// Renames the folder of records, which takes the same time however many there are. From then on no lookup of any
     /// process finds them. The renamed folder is deleted later.
     /// - Throws: if the folder cannot be renamed; then the records still have to be cleared.
     mutating func clear() throws(Errno) {
+        folderToClear = identity?.folder
         do throws(Errno) {
             let status = try files.status(at: paths.records)
+            folderToClear = status.identity
             guard status.kind == .directory else { throw Errno(ELOOP) }
             try files.rename(paths.records, to: paths.new(.trash))
         } catch {

@@ -35,7 +35,8 @@
             _ task: URLSessionDataTask, of request: URLRequest?, hasHandler: Bool
         ) -> URLSessionDataTask {
             NotedTasks.shared.note(
-                task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler, given: request)
+                task, of: NetworkSessions.shared.outer(of: self), hasHandler: hasHandler,
+                cookie: request?.value(forHTTPHeaderField: "Cookie"))
             return task
         }
     }
@@ -51,8 +52,8 @@
             fileprivate(set) weak var outer: OuterSession?
             /// Whether a completion handler gets the body.
             let hasHandler: Bool
-            /// The request as the app gave it, before Foundation added the session's cookies; nil if it gave a URL.
-            let given: URLRequest?
+            /// The field of the request as the app gave it, before Foundation added the session's cookies.
+            let cookie: String?
         }
 
         private struct State {
@@ -64,8 +65,8 @@
 
         private let state = Mutex(State())
 
-        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool, given: URLRequest?) {
-            let note = Note(task: task, outer: outer, hasHandler: hasHandler, given: given)
+        func note(_ task: URLSessionTask, of outer: OuterSession, hasHandler: Bool, cookie: String?) {
+            let note = Note(task: task, outer: outer, hasHandler: hasHandler, cookie: cookie)
             let living = state.withLock { state -> [URLSessionTask] in
                 state.notes[ObjectIdentifier(task)] = note
                 guard state.notes.count > state.limit else { return [] }

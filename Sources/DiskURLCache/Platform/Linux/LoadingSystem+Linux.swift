@@ -72,7 +72,7 @@
         init?(_ task: URLSessionTask) {
             if let note = NotedTasks.shared.note(of: task), let outer = note.outer, let session = outer.session {
                 self.init(
-                    session: session, task: task, hasHandler: note.hasHandler, given: note.given, outer: outer)
+                    session: session, task: task, hasHandler: note.hasHandler, cookie: note.cookie, outer: outer)
             } else {
                 guard let (session, isAsync) = TaskSession.origin(of: task) else { return nil }
                 self.init(session: session, task: task, isAsync: isAsync)
