@@ -151,7 +151,9 @@ extension LoadDriver {
     /// Asks the delegate, then `Configuration.willCacheResponse`. Both may change the response to store, or refuse it.
     /// - Parameter joined: see `LoadMachine.Action`.
     func confirmStorage(_ response: StoredResponse, _ joined: Data?, byDelegate: Bool) {
-        let (hop, body) = state.withLock { ($0.hop, $0.body) }
+        let (hop, body, hasEnded) = state.withLock { ($0.hop, $0.body, $0.machine.hasEnded) }
+        // Cancelled meanwhile, and the body is discarded: nobody is asked about a response without one.
+        guard !hasEnded else { return }
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
             CacheCore.lookupQueue.async { [self] in
                 refuseBody(reason)

@@ -96,13 +96,15 @@ final class LoadDriver: FetchReceiver, Sendable {
     func endTimeForHead(of seconds: TimeInterval) {
         let now = cache.now
         let (actions, isOver, fetch) = state.withLock { state -> ([LoadMachine.Action], Bool, FetchToken?) in
+            // What is still to be done, such as the change by a 304, comes before the loads that wait are woken.
+            guard !state.machine.hasEnded else { return ([], false, nil) }
             let actions = state.machine.endTimeForHead(now: now)
             guard state.machine.isOffNetwork else { return (actions, false, nil) }
             defer { state.fetch = nil }
             return (actions, true, state.fetch)
         }
-        if state.withLock({ $0.machine.mayHaveHeadLater }) {
-            setDeadline(in: seconds) { [self] in endTimeForHead(of: seconds) }
+        if let further = state.withLock({ $0.machine.furtherTime(after: seconds) }) {
+            setDeadline(in: further) { [self] in endTimeForHead(of: seconds) }
         }
         guard isOver else { return }
         stopWaiting()
@@ -138,7 +140,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         for index in actions.indices {
             let action = actions[index]
             if place != .files, let queue = queue(for: action, at: place) {
-                // Until the last action is done, no event comes but a cancellation: the answer has ended.
+                // Until the last action is done, nothing comes but a cancellation, or the end of the time for a head:
+                // the answer has ended.
                 deliver(calls, at: place)
                 return queue.async { self.perform(actions[index...], at: .files) }
             }

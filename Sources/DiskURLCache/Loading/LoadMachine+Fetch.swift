@@ -16,7 +16,7 @@ extension LoadMachine {
     }
 
     /// The time for a head is over. If the client has none, the network counts as failed, now and for the rest of the
-    /// load. See `mayHaveHeadLater` for what has the same time again.
+    /// load. See `furtherTime` for what has some more.
     mutating func endTimeForHead(now: Date) -> [Action] {
         if isCompleting, arrivedBytes != bytesInTime {
             bytesInTime = arrivedBytes
@@ -224,7 +224,13 @@ extension LoadMachine {
         case .reuse(let reuse) where isCycle(reuse): return fail(error)
         case .reuse(let reuse):
             // Without time for a request, none was sent.
-            state = .reading(reuse, insteadOf: isFetching ? fetch : nil)
+            let failed = isFetching ? fetch : nil
+            // Memory has it: nobody waits for the disk. A redirect asks the app, which is not called where a deadline
+            // ends.
+            if let entry = reuse.variant.entry, !(300...399).contains(reuse.variant.response.status) {
+                return answer(reuse, insteadOf: failed, body: .memory(entry.body), now: now)
+            }
+            state = .reading(reuse, insteadOf: failed)
             return [.readBody(reuse.variant)]
         case .refused(let reason):
             let hasStored = stored.variants.contains { $0.response.status != 206 && $0.response.answers(facts) }

@@ -255,8 +255,13 @@ struct LoadMachine {
     var readsForAnswer: Bool { if case .readingForAnswer = state { true } else { false } }
 
     /// After the time for a head, it may still come: behind the rest of a stored part, as long as something of that
-    /// arrives, or with a stored response that replaces the answer of the network, and is being read.
-    var mayHaveHeadLater: Bool { if case .reading = state { true } else { isCompleting } }
+    /// arrives, or with a stored response that replaces the answer of the network, and is being read. A time that is
+    /// short for the network would be too short for a disk, too.
+    /// - Returns: the seconds for that; nil if no head can come any more, or it has come.
+    func furtherTime(after seconds: TimeInterval) -> TimeInterval? {
+        if case .reading = state { return max(seconds, 1) }
+        return isCompleting ? seconds : nil
+    }
 
     /// The rest of a stored part arrives: the client gets the head only behind it.
     var isCompleting: Bool {

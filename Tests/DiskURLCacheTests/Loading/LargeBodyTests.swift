@@ -274,6 +274,31 @@ import Testing
         #expect(asked.withLock { $0 } == 0)
     }
 
+    /// Nor about a body that was discarded while the question waited for the disk.
+    @Test func nobodyIsAskedForALoadThatWasCancelled() async throws {
+        let asked = Flag()
+        let cache = cache { configuration in
+            configuration.willCacheResponse = { response, _ in
+                asked.set()
+                return response
+            }
+        }
+        let gate = Gate()
+        defer { gate.open() }
+        files.rule = { call in
+            if call.operation == .write, call.name.hasPrefix("incoming") { gate.wait() }
+            return nil
+        }
+        let exchange = await begin(cache, PieceClient())
+        exchange.end()
+        let driver = try #require(drivers.withLock { $0.first })
+        let queue = try #require(driver.state.withLock { $0.body }?.fileQueue)
+        driver.cancel()
+        gate.open()
+        queue.sync {}
+        #expect(!asked.value)
+    }
+
     @Test(arguments: [true, false]) func whatMemoryKeepsNeedsNoDisk(isLate: Bool) async throws {
         let cache = cache(memory: 16 << 20)
         let client = PieceClient()
