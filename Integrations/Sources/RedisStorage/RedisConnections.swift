@@ -56,7 +56,8 @@ final class RedisConnections: @unchecked Sendable {
     }
 
     /// Sends commands together, and waits for the replies. Returns within the configured time.
-    func call(_ commands: [RESPCommand]) -> Outcome {
+    /// - Parameter commands: not made in a pause, in which there may be many.
+    func call(_ commands: @autoclosure () -> [RESPCommand]) -> Outcome {
         let now = NIODeadline.now()
         let isTrying: Bool? = breaker.withLockedValue { breaker in
             guard let opensAt = breaker.opensAt else { return false }
@@ -66,7 +67,7 @@ final class RedisConnections: @unchecked Sendable {
             return true
         }
         guard let isTrying else { return .paused }
-        let call = RedisCall(commands)
+        let call = RedisCall(commands())
         loop.execute { [self] in submit(call) }
         let failure: RedisFailure
         switch call.wait(seconds: configuration.timeout) {

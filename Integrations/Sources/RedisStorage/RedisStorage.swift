@@ -63,10 +63,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         var scope: DiskURLCache.Criteria.Scope
         /// The message for other processes.
         var message: String
+
+        var isOfVariant: Bool { if case .name(_, _?) = scope { true } else { false } }
     }
 
     /// The limit of delayed removals. If there are more, everything is removed instead. The log keeps the same number.
     private static let mostDelayed = 512
+    /// The limit of those of one variant, which do not count above. Each response that is not for the server is one,
+    /// since the server may have an older response: that is no reason to remove everything. All are sent together, and
+    /// must arrive within the timeout as a large entry does.
+    private static let mostDelayedVariants = 2_048
     /// The seconds that `flush` waits until removed entries are erased.
     private static let patience = 1.0
     /// The possible numbers of removals. A log never has more; any other number is not from a log.
@@ -118,10 +124,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// sent first.
     private func ask(_ commands: [RESPCommand]) -> [RESPValue]? {
         let delayed = state.withLockedValue { $0.delayed }
-        let before = delayed.map { command($0.removal, gone: goneKey()) }
-        guard !before.isEmpty || !commands.isEmpty else { return [] }
+        guard !delayed.isEmpty || !commands.isEmpty else { return [] }
         let replies: [RESPValue]
-        switch server.call(before + commands) {
+        switch server.call(delayed.map { command($0.removal, gone: goneKey()) } + commands) {
         case .replies(let given): replies = given
         case .failed(let failure, let isNew):
             if isNew { report(failure) }
@@ -136,10 +141,10 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             return nil
         }
         if let last = delayed.last {
-            if replies.prefix(before.count).contains(where: \.isError), !forgetLog() { return nil }
+            if replies.prefix(delayed.count).contains(where: \.isError), !forgetLog() { return nil }
             state.withLockedValue { state in state.delayed.removeAll { $0.number <= last.number } }
         }
-        return Array(replies.dropFirst(before.count))
+        return Array(replies.dropFirst(delayed.count))
     }
 
     /// The same for commands about a name. The variants of the name that are doubtful are removed first.
@@ -284,8 +289,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
         case .everything: erasing.async { [self] in sweep() }
         case .anywhere:
-            // If the server fails now, everything is removed later, in one step.
-            if !removeOneByOne(criteria) { delay(self.removal(.everything)) }
+            if !removeOneByOne(criteria) { delay(removal) }
         }
     }
 
@@ -332,15 +336,21 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     /// Only the first of the delayed removals is reported.
     private func delay(_ removal: Removal) {
+        // It would need a search, which can fail again. Everything is removed in one step.
+        let removal = removal.scope == .anywhere ? self.removal(.everything) : removal
         let isFirst = state.withLockedValue { state in
             let isFirst = state.delayed.isEmpty
             state.lastNumber += 1
-            if state.delayed.count >= Self.mostDelayed {
-                state.delayed = [(state.lastNumber, self.removal(.everything))]
-            } else {
-                // One that is being sent may come before what it has to remove now.
-                state.delayed.removeAll { $0.removal.scope == removal.scope }
+            // One that is being sent may come before what it has to remove now.
+            state.delayed.removeAll { $0.removal.scope == removal.scope }
+            let count = state.delayed.count { $0.removal.isOfVariant == removal.isOfVariant }
+            if count < (removal.isOfVariant ? Self.mostDelayedVariants : Self.mostDelayed) {
                 state.delayed.append((state.lastNumber, removal))
+            } else if case .name(let name, let variant?) = removal.scope {
+                // This process removes it before it uses the name again.
+                state.doubts.add(variant, of: name)
+            } else {
+                state.delayed = [(state.lastNumber, self.removal(.everything))]
             }
             return isFirst
         }

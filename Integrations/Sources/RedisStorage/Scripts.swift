@@ -111,7 +111,8 @@ enum Script: String, CaseIterable {
         """
 
     /// Writes a removal to the log, and removes what its scope names: `name`, `variant`, `group`, `everything`, or
-    /// nothing. A variant that is not there is not written to the log, since nobody has it from here.
+    /// nothing. A variant that is not there is not written to the log, since most were never there. (Another process
+    /// may still have in memory what the server has evicted.)
     case remove = """
         if ARGV[3] == 'variant' then
             local count = redis.pcall('HDEL', KEYS[2], 'h' .. ARGV[4], 'b' .. ARGV[4])

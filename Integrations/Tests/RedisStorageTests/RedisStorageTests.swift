@@ -424,6 +424,32 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(b.body("/1") == nil)
     }
 
+    /// Nobody can search the server then, so everything is removed.
+    @Test(arguments: ["prefix", "age"]) func aRemovalThatNeedsASearchIsMadeUpFor(by: String) async throws {
+        let server = try RedisServer()
+        defer { server.unwedge() }
+        let (a, b) = (try Client(server), try Client(server))
+        let quick = try Client(server) {
+            $0.timeout = 0.3
+            $0.pause = 0
+        }
+        while quick.body("/1") == nil { a.store("/1") }
+        server.wedge()
+        if by == "prefix" {
+            quick.cache.removeCachedResponses(urlPrefix: "https://example.com/")
+        } else {
+            quick.cache.removeCachedResponses(olderThan: .distantFuture)
+        }
+        await quick.told.wait(for: .removalDelayed)
+        server.unwedge()
+        await eventually("the body of /2") {
+            a.store("/2")
+            return quick.body("/2") != nil
+        }
+        #expect(quick.body("/1") == nil)
+        #expect(b.body("/1") == nil)
+    }
+
     @Test func aFullServerDropsWhatIsStored() async throws {
         let server = try RedisServer(["--maxmemory", "3mb", "--maxmemory-policy", "noeviction"])
         let a = try Client(server)

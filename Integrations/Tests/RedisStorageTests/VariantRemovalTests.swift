@@ -113,6 +113,31 @@ struct VariantRemovalTests {
         await eventually("the body of /2") { quick.body("/2") != nil }
     }
 
+    /// An outage in which many different responses are stored for memory only does not empty the cache of all machines.
+    /// Of those that are more than are noted, this process still removes the older ones before it uses them.
+    @Test(arguments: [600, 2_200]) func manyDelayedRemovalsOfVariantsRemoveNothingElse(count: Int) async throws {
+        let server = try RedisServer()
+        defer { server.unwedge() }
+        let (a, b) = (try Client(server), try Client(server))
+        let quick = try Client(server, memory: 1 << 20) {
+            $0.timeout = 0.3
+            $0.pause = 1
+        }
+        while quick.body("/other") == nil { a.store("/other") }
+        for path in ["/0", "/500", "/\(count - 1)"] { a.store(path, "old") }
+        a.store("/tagged", tags: ["x"])
+        server.wedge()
+        for number in 0..<count { storeInMemory(quick, "/\(number)") }
+        quick.cache.removeCachedResponses(tag: "x")
+        server.unwedge()
+        quick.cache.removeAllCachedResponses(from: .memory)
+        await eventually("the body of /other") { quick.body("/other") != nil }
+        #expect(b.body("/0") == nil && b.body("/500") == nil)
+        #expect(b.body("/tagged") == nil)
+        #expect(quick.body("/\(count - 1)") == nil)
+        #expect(b.body("/\(count - 1)") == nil)
+    }
+
     /// Another program may have put anything there.
     @Test func aNameOfAnotherTypeIsRemoved() throws {
         let server = try RedisServer()

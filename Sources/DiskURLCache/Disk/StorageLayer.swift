@@ -36,7 +36,7 @@ package protocol StorageLayer: AnyObject, Sendable {
     ///   in the order of use.
     @discardableResult
     func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult
-    /// Replaces the metadata of the stored entry with this number; its body stays. False if that entry is gone.
+    /// Replaces the metadata of the stored entry that has the old ones; its body stays. False if that entry is gone.
     func update(_ metadata: EntryMetadata, of key: RequestKey, replacing old: EntryMetadata, usedAt: UInt64) -> Bool
     func remove(_ key: RequestKey)
     func remove(_ key: RequestKey, variant: VaryKey)
