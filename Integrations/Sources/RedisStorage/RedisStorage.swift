@@ -70,8 +70,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// The limit of delayed removals. If there are more, everything is removed instead. The log keeps the same number.
     private static let mostDelayed = 512
     /// The limit of those of one variant, which do not count above. Each response that is not for the server is one,
-    /// since the server may have an older response: that is no reason to remove everything. All are sent together, and
-    /// must arrive within the timeout as a large entry does.
+    /// since the server may have an older response: that is no reason to remove everything.
     private static let mostDelayedVariants = 2_048
     /// The seconds that `flush` waits until removed entries are erased.
     private static let patience = 1.0
@@ -123,10 +122,12 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// The replies to commands; nil after a failure, which is reported. Removals that the server does not know yet are
     /// sent first.
     private func ask(_ commands: [RESPCommand]) -> [RESPValue]? {
-        let delayed = state.withLockedValue { $0.delayed }
+        let all = state.withLockedValue { $0.delayed }
+        let delayed = all.prefix(Self.mostDelayed)
+        let isLastPart = delayed.count == all.count
         guard !delayed.isEmpty || !commands.isEmpty else { return [] }
         let replies: [RESPValue]
-        switch server.call(delayed.map { command($0.removal, gone: goneKey()) } + commands) {
+        switch server.call(delayed.map { command($0.removal, gone: goneKey()) } + (isLastPart ? commands : [])) {
         case .replies(let given): replies = given
         case .failed(let failure, let isNew):
             if isNew { report(failure) }
@@ -144,7 +145,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             if replies.prefix(delayed.count).contains(where: \.isError), !forgetLog() { return nil }
             state.withLockedValue { state in state.delayed.removeAll { $0.number <= last.number } }
         }
-        return Array(replies.dropFirst(delayed.count))
+        // All parts together might not arrive within the timeout, and then never would.
+        return isLastPart ? Array(replies.dropFirst(delayed.count)) : ask(commands)
     }
 
     /// The same for commands about a name. The variants of the name that are doubtful are removed first.
