@@ -98,11 +98,13 @@ extension ReferenceModel {
                 // What was confirmed since counts as asked for then.
                 other.askerBegan > max(item.born, check.born), other.process == load.process
             else { return false }
-            // What was under way during a removal is not stored, and the older item may not be concerned.
+            // What was under way during a removal or a mark is not stored, and the older item may not be concerned.
             let isInvalidated = state.invalidations.values.contains {
                 $0.path == other.request.path && $0.time > other.askerBegan
             }
-            if isInvalidated || state.removals.contains(where: { $0.mayKeepOut(other) }) { return false }
+            if isInvalidated || (state.removals + state.marks).contains(where: { $0.mayKeepOut(other) }) {
+                return false
+            }
             // A stored answer to HEAD is beside those to GET, which come first. As long as it is fresh, it answers
             // again once those are removed or forgotten.
             if item.kind == .head, state.forgets || state.removals.contains(where: { $0.concerns(other) }) {
