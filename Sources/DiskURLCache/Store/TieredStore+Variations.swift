@@ -54,12 +54,9 @@ extension TieredStore {
     func removeVariations(of uri: String, by ticket: StoreTicket? = nil) {
         guard keepsVariations else { return }
         let list = RequestKey.variationList(of: uri)
-        // Also for answers that were asked for before, and will be stored under such a key.
-        if isStored(list) {
-            remove(uri: list.uri, by: ticket)
-        } else {
-            removals.note(resource: list.resource, by: ticket, at: now)
-        }
+        // First for answers that were asked for before, and will be stored under such a key.
+        removals.note(resource: list.resource, by: ticket, at: now)
+        if isStored(list) { remove(uri: list.uri, by: ticket) }
     }
 
     /// Marks what is stored for several spellings of a URL of the same path as stale: rather too much than too little.
@@ -68,12 +65,9 @@ extension TieredStore {
         let list = RequestKey.variationList(of: uri)
         var ofPath = criteria
         ofPath.resource = list.resource
-        if isStored(list) {
-            markStale(matching: ofPath, at: time)
-        } else {
-            // For answers that were asked for before, and would be stored under such a key.
-            removals.end(removals.begin(markingStale: ofPath, since: time))
-        }
+        // First for answers that were asked for before, and would be stored under such a key.
+        removals.end(removals.begin(markingStale: ofPath, since: time))
+        if isStored(list) { markStale(matching: ofPath, at: time) }
     }
 
     /// Stored beside the lists, so that a cache without lists looks for none.

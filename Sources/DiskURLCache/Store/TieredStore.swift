@@ -123,8 +123,9 @@ final class TieredStore: Sendable {
         if known.isEmpty, below.isEmpty { below = variantsInFallbacks(of: key) }
         for index in below.indices where below[index].entry == nil { below[index] = keeping(below[index], of: key) }
         let variants = Self.oneOfEach(known.isEmpty ? below : known + below)
-        // If a loaded body is too large for memory, the next lookup reads again.
-        guard MemoryRecord(variants: variants, isComplete: true).cost <= largestMemoryEntry else { return variants }
+        // If a loaded body is too large for memory, the next lookup reads again. What memory has may fill it.
+        let limit = known.isEmpty ? largestMemoryEntry : memory.costLimit
+        guard MemoryRecord(variants: variants, isComplete: true).cost <= limit else { return variants }
         let inMemory = variants.map { $0.entry == nil ? $0 : $0.from(.memory) }
         memory.promote(MemoryRecord(variants: inMemory, isComplete: true), for: key, readAt: generation)
         return variants
@@ -174,9 +175,11 @@ final class TieredStore: Sendable {
         }
     }
 
-    /// The variants of a key together may take more than memory may have, which keeps no such record.
+    /// The variants of a key together may take more than memory may have, which keeps no such record. With fallback
+    /// directories it goes as a whole: they are read for keys of which nothing is known.
     func keepWithinMemory(_ record: inout MemoryRecord?) {
-        if let count = record?.variants.count, count > 1 { record?.keep(within: memory.costLimit) }
+        guard fallbacks.isEmpty, let count = record?.variants.count, count > 1 else { return }
+        record?.keep(within: memory.costLimit)
     }
 
     func contains(_ key: RequestKey) -> Bool {

@@ -112,7 +112,8 @@ final class ModelRunner: @unchecked Sendable {
             }
         case .pin(let request, let isPinned): cache.setPinned(isPinned, for: urlRequest(request))
         case .markStale(let request):
-            model.markStale(.key(path: request.path, user: request.user)) {
+            // Whatever else is in the keys of the URL.
+            model.markStale(.url(request.path)) {
                 cache.markStale(for: urlRequest(request))
             }
         case .remove(let request):
