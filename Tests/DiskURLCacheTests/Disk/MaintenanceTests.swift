@@ -175,6 +175,8 @@ import Testing
         var configuration = DiskConfiguration(directory: fixture.directory, capacity: 1 << 20)
         configuration.maintenanceDelay = 0
         configuration.idleInterval = 1_000
+        // The test may be held up for a minute.
+        configuration.savingInterval = 1_000
         let store = DiskStore(configuration: configuration, fileSystem: files)
         store.flush()
         // Each pass lists the directory.
