@@ -91,7 +91,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// ``perform(_:)`` uses a queue of the cache. ``data(for:fallback:session:)`` also judges freshness and uses the
     /// network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-        if core.isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
+        if core.isBySystem, SystemContract.asksForPart(request) { return nil }
         guard let (entry, isForHead) = core.entry(for: request) else { return nil }
         let response = core.isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
         return isForHead ? response?.withoutBody() : response
@@ -105,8 +105,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Header fields that are never written, such as `Set-Cookie`, are left out: only the object itself has them, as
     /// long as memory keeps it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode
-        if core.isBySystem, SystemContract.concernsPart(request, status: status) {
+        if core.isBySystem, SystemContract.asksForPart(request) {
             return core.emitNotStored(request, .partialContent)
         }
         core.store(cachedResponse, for: request)
@@ -171,11 +170,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
-            let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode
             guard core.isBySystem else {
                 return core.store(cachedResponse, for: request, variant: SessionLink(dataTask)?.keyVariant)
             }
-            if SystemContract.concernsPart(request, status: status) {
+            if SystemContract.asksForPart(request) {
                 core.emitNotStored(request, .partialContent)
             } else {
                 let span: Trace.Span = Trace.begin("store")

@@ -93,10 +93,7 @@ extension CacheCore {
             changed.status = head.statusCode
             changed.fields = HeaderFields(head)
             changed.vary = VaryKey(response: changed.fields, request: hop.facts)
-            switch storableFields(of: changed, for: hop) {
-            case .failure(let reason): return .failure(reason)
-            case .success(let reduced): if let reduced { changed.fields = reduced }
-            }
+            if let reason = keepOnlyStorable(&changed, for: hop) { return .failure(reason) }
             edited.response = changed
         }
         // If either keeps the response off the disk, it stays off the disk.
@@ -180,7 +177,8 @@ extension CacheCore {
         _ cached: CachedURLResponse, for request: URLRequest, variant: String? = nil,
         by storer: EntryDraft.Storer = .app
     ) {
-        // It would take the place of the whole, which may be stored, and no lookup returns a part.
+        // It would take the place of the whole, which may be stored, and no lookup returns a part. The system's loader
+        // would use it as the whole.
         if (cached.response as? HTTPURLResponse)?.statusCode == 206 { return emitNotStored(request, .partialContent) }
         let hop = resolve(DiskURLCache.Request(request), variant: variant)
         if let reason = storeAppResponse(cached, for: hop, by: storer) { emitNotStored(request, reason) }
@@ -215,31 +213,24 @@ extension CacheCore {
         return nil
     }
 
-    /// The reason why a response of the app must not be stored. It need not be fresh.
+    /// The same for a response that the app stores, which need not be HTTP, nor fresh.
     private func keepOnlyStorable(
         _ response: inout EntryMetadata.Response, length: Int, for hop: ResolvedRequest
     ) -> DiskURLCache.Reason? {
-        guard case .http(let http) = response else {
+        guard case .http(var http) = response else {
             return hop.facts.directives.noStore ? .requestNoStore : nil
         }
         if isBySystem, SystemHead.isSelectedUnseen(http.vary) { return .varyUnseen }
-        switch storableFields(of: http, for: hop) {
-        case .failure(let reason): return reason
-        case .success(let reduced):
-            if let reduced {
-                var changed = http
-                changed.fields = reduced
-                response = .http(changed)
-            }
-        }
-        return ContentLength.objection(to: length, of: http)
+        let objection = ContentLength.objection(to: length, of: http)
+        if let reason = keepOnlyStorable(&http, for: hop) ?? objection { return reason }
+        response = .http(http)
+        return nil
     }
 
-    /// The fields to store of a head that the app, or a delegate, has made: without those that are never stored, such
-    /// as `Set-Cookie`; nil if it has none of these. Or the reason why a response with this head must not be stored.
-    private func storableFields(
-        of response: StoredResponse, for hop: ResolvedRequest
-    ) -> Result<HeaderFields?, DiskURLCache.Reason> {
+    /// Takes out the fields that are never stored, such as `Set-Cookie`, of a head that the app, or a delegate, has
+    /// made.
+    /// - Returns: the reason why a response with this head must not be stored; nil if it may be.
+    private func keepOnlyStorable(_ response: inout StoredResponse, for hop: ResolvedRequest) -> DiskURLCache.Reason? {
         let fields = response.fields
         let options = cachingOptions(for: hop, response: fields)
         let control = CacheControl(fields["Cache-Control"])
@@ -249,8 +240,12 @@ extension CacheCore {
                 request: hop.facts, variants: [], status: response.status, fields: fields,
                 requestTime: response.requestTime, responseTime: response.responseTime),
             said: ResponseDirectives(fields, control: control, targeted: options.targetedFields), options: options)
-        if let prohibition { return .failure(prohibition) }
-        return .success(StorableFields.reduced(fields, control: control, isShared: options.isShared))
+        if let prohibition { return prohibition }
+        // Set only if it is another: a response is copied when it is changed.
+        if let reduced = StorableFields.reduced(fields, control: control, isShared: options.isShared) {
+            response.fields = reduced
+        }
+        return nil
     }
 
     // MARK: Tags

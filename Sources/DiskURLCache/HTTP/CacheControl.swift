@@ -79,16 +79,6 @@ struct CacheControl: Sendable, Equatable {
     /// The value if it is valid, for directives that allow something.
     func allowance(_ name: String) -> Int64? { seconds(name)?.allowed }
 
-    /// Whether a directive has an argument that may name fields, as `no-cache="Set-Cookie"` does.
-    var namesFields: Bool {
-        directives.contains { directive in
-            guard directive.name == "no-cache" || directive.name == "private" else { return false }
-            var names: [String]? = []
-            directive.addFieldNames(to: &names)
-            return names?.isEmpty == false
-        }
-    }
-
     /// The field names that the qualified forms of `name` list, in lower case; nil when the unqualified form occurs.
     /// Empty when the directive does not occur.
     func fieldNames(_ name: String) -> [String]? {

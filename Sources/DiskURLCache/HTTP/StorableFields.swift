@@ -38,8 +38,7 @@ enum StorableFields {
     ) -> Look {
         var look = Look(kept: fields)
         var isAnyExcluded = false
-        var named = FieldNames(control.fieldNames("no-cache") ?? [])
-        if isShared { for name in control.fieldNames("private") ?? [] { named.insert(name) } }
+        var named = named(by: control, isShared: isShared)
         fields.forEachField { name, value in
             look.areWellFormed = look.areWellFormed && (!checksForm || isWellFormed(name, value))
             look.hasDate = look.hasDate || name.equalsIgnoringASCIICase("date")
@@ -67,8 +66,15 @@ enum StorableFields {
     /// The same; nil if all fields are stored, as of most responses.
     static func reduced(_ fields: HeaderFields, control: CacheControl, isShared: Bool) -> HeaderFields? {
         let isAnyExcluded = fields.haveOne(of: excluded) || isShared && fields.haveOne(of: excludedWhenShared)
-        guard isAnyExcluded || control.namesFields else { return nil }
+        guard isAnyExcluded || !named(by: control, isShared: isShared).isEmpty else { return nil }
         return look(at: fields, control: control, isShared: isShared, checksForm: false).kept
+    }
+
+    /// The fields that `no-cache="…"`, and in a shared cache `private="…"`, withhold.
+    private static func named(by control: CacheControl, isShared: Bool) -> FieldNames {
+        var named = FieldNames(control.fieldNames("no-cache") ?? [])
+        if isShared { for name in control.fieldNames("private") ?? [] { named.insert(name) } }
+        return named
     }
 
     private static func isExcluded(_ name: String, isShared: Bool) -> Bool {

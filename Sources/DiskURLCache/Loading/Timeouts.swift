@@ -5,8 +5,8 @@ import Foundation
 /// there is one timer of the system, which is set for the earliest call.
 ///
 /// The calls are made on one queue, one after the other. So none of them may use a file, or wait: they come in time
-/// however slow the disk is, on whose queues the loads wait for their lookups. A deadline does
-/// not end a load whose answer is there, and which changes the store in front of its head: that waits for the disk.
+/// however slow the disk is, on whose queues the loads wait for their lookups. A deadline does not end a load whose
+/// answer is there, and which changes the store in front of its head: that waits for the disk.
 package final class Timeouts: Sendable {
     package static let shared = Timeouts()
 

@@ -3,10 +3,8 @@ import Foundation
 /// Rules for the system's own loader, which calls the cache as `URLCache` documents. That loader judges freshness
 /// itself, so it gets stored responses whether fresh or stale. These are the few cases in which only a miss is safe.
 enum SystemContract {
-    /// Whether the loader would use a part of a response as the whole, or the whole as a part.
-    static func concernsPart(_ request: URLRequest, status: Int?) -> Bool {
-        request.value(forHTTPHeaderField: "Range") != nil || status == 206
-    }
+    /// Whether the loader would use the whole of a response as a part.
+    static func asksForPart(_ request: URLRequest) -> Bool { request.value(forHTTPHeaderField: "Range") != nil }
 
     /// The request of a task that a response answers: after a redirect the task has two requests. Nil if the response
     /// answers neither, so that it must not be stored under either.

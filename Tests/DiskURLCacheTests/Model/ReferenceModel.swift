@@ -107,28 +107,27 @@ final class ReferenceModel: Sendable {
     }
 
     func remove(_ scope: ModelRemoval.Scope, by process: Int = 0, _ body: () -> Void) {
-        let index = state.withLock { state in
-            state.removals.append(ModelRemoval(scope: scope, begin: state.tick(), process: process))
-            state.note("process \(process) removes \(scope)")
-            return state.removals.count - 1
-        }
-        body()
-        state.withLock { state in
-            state.removals[index].end = state.tick()
-            state.note("process \(process) has removed \(scope)")
-        }
+        note(scope, by: process, in: \.removals, "removes", "has removed", body)
     }
 
     func markStale(_ scope: ModelRemoval.Scope, _ body: () -> Void) {
+        note(scope, by: 0, in: \.marks, "marks", "has marked", body)
+    }
+
+    /// A call that takes a while: its begin and its end are noted.
+    private func note(
+        _ scope: ModelRemoval.Scope, by process: Int, in list: WritableKeyPath<State, [ModelRemoval]>,
+        _ begins: String, _ hasEnded: String, _ body: () -> Void
+    ) {
         let index = state.withLock { state in
-            state.marks.append(ModelRemoval(scope: scope, begin: state.tick(), process: 0))
-            state.note("marks \(scope)")
-            return state.marks.count - 1
+            state[keyPath: list].append(ModelRemoval(scope: scope, begin: state.tick(), process: process))
+            state.note("process \(process) \(begins) \(scope)")
+            return state[keyPath: list].count - 1
         }
         body()
         state.withLock { state in
-            state.marks[index].end = state.tick()
-            state.note("has marked \(scope)")
+            state[keyPath: list][index].end = state.tick()
+            state.note("process \(process) \(hasEnded) \(scope)")
         }
     }
 
