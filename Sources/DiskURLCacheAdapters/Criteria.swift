@@ -29,16 +29,16 @@ extension DiskURLCache {
             if let key = criteria.key { return .name(key.digest.hex, variant: criteria.variant) }
             var rest = criteria
             rest.resource = nil
-            rest.hostHash = nil
+            rest.host = nil
             rest.tags = []
             // The tag of a group names its origin, and so the host.
-            let hostHash = criteria.isOfGroups ? nil : criteria.hostHash
+            let host = criteria.isOfGroups ? nil : criteria.host
             // If there are several conditions, each entry has to be checked.
             guard rest == .everything else { return .anywhere }
-            switch (criteria.resource, hostHash, criteria.tags.first) {
+            switch (criteria.resource, host, criteria.tags.first) {
             case (nil, nil, nil): return .everything
-            case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
-            case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)
+            case (let hash?, let host?, nil): return .group(EntryGroup.uri(hash, host.digest).name)
+            case (nil, let host?, nil): return .group(EntryGroup.host(host.digest).name)
             case (nil, nil, let tag?): return .group(EntryGroup.tag(tag).name)
             default: return .anywhere
             }
@@ -49,7 +49,7 @@ extension DiskURLCache {
             if let key = criteria.key {
                 return entry.key == key && (criteria.variant == nil || entry.variant == criteria.variant)
             }
-            return criteria.matches(entry.entry.metadata, resource: entry.key.resource, hostHash: entry.key.hostHash)
+            return criteria.matches(entry.key, entry.entry.metadata)
         }
 
         /// A message about this removal for other processes, whose storages return it from
@@ -57,10 +57,7 @@ extension DiskURLCache {
         /// or the URL. The message about a removal that is not by key or URL means that everything was removed.
         public var message: String {
             if let key = criteria.key { return "n" + key.name.hex }
-            guard let resource = criteria.resource, criteria == EntryCriteria(resource: resource) else {
-                return "everything"
-            }
-            return "u" + String(resource, radix: 16)
+            return criteria.resource.map { "u" + String($0, radix: 16) } ?? "everything"
         }
     }
 }

@@ -23,7 +23,7 @@ extension DiskURLCache {
         /// The groups by which the entry can be removed: its URL, its host, and each of its tags; each is given as 64
         /// hexadecimal digits. See `DiskURLCache.Criteria.Scope.group`.
         public var groups: [String] {
-            [EntryGroup.uri(key.resource), .host(key.hostHash)].map(\.name)
+            [EntryGroup.uri(key.resource, key.digest.host), .host(key.digest.host)].map(\.name)
                 + entry.metadata.tags.map { EntryGroup.tag($0).name }
         }
 

@@ -91,42 +91,41 @@ extension DiskURLCache {
             return nil
         }
         var criteria = EntryCriteria.everything
-        criteria.storedBefore = date
-        var hosts: Set<UInt32> = []
+        var hosts: Set<String> = []
         var tags: [String] = []
         if let tag { tags.append(tag) }
         if let authorization { tags.append(core.tag(ofCredentials: authorization)) }
         if let request {
             guard let key = core.key(for: request) else { return refuse("the request has no key.") }
-            criteria.resource = key.resource
+            criteria = EntryCriteria(uri: key.uri)
         }
         if let host {
             guard let name = URLCanonicalizer.host(host) else {
                 return refuse(
                     "\(host.quotedWithoutCredentials) is not a host; give the name alone, as in \"example.com\".")
             }
-            hosts.insert(RequestKey.hostHash(name))
+            hosts.insert(name)
         }
         if let prefix {
             guard let canonical = URLCanonicalizer.prefix(prefix) else {
                 return refuse(
                     "no URL begins with \(prefix.quotedWithoutCredentials); write \"https://example.com/path\".")
             }
-            if let host = canonical.host { hosts.insert(RequestKey.hostHash(host)) }
+            if let host = canonical.host { hosts.insert(host) }
             criteria.urlPrefix = canonical.text
         }
         if let group {
             guard let url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else {
                 return refuse("\"\(url?.withoutQuery ?? "")\" is no http or https URL with a host.")
             }
-            let ofGroup = EntryCriteria(groups: [group], of: parts)
-            if let host = ofGroup.hostHash { hosts.insert(host) }
-            tags += ofGroup.tags
+            hosts.insert(parts.host)
+            tags += EntryCriteria(groups: [group], of: parts).tags
         }
         guard tags.count < 2 else { return refuse("give one of tag, group and authorization.") }
         guard hosts.count < 2 else { return refuse("no response is of two hosts.") }
         criteria.tags = tags
-        criteria.hostHash = hosts.first
+        if let host = hosts.first { criteria.host = HostName(host) }
+        criteria.storedBefore = date
         return criteria
     }
 

@@ -137,16 +137,15 @@ extension CacheCore {
             hub.emit(.invalidated(url: invalidation.target.removingCredentials, reason: reason()))
         }
         guard let parts = URLCanonicalizer.parts(of: invalidation.target.absoluteString) else { return }
-        let hostHash = RequestKey.hostHash(parts.host)
         if invalidation.emptiesHost {
-            store.remove(matching: EntryCriteria(hostHash: hostHash))
+            store.remove(matching: EntryCriteria(host: HostName(parts.host)))
             tell(.clearSiteData)
         } else if !invalidation.groups.isEmpty {
             let groups = Set(invalidation.groups)
             // One removal: without an index each one reads the heads of all records.
             let criteria =
                 groups.count > CacheGroups.limit
-                ? EntryCriteria(hostHash: hostHash, urlPrefix: parts.origin + "/")
+                ? EntryCriteria(host: HostName(parts.host), urlPrefix: parts.origin + "/")
                 : EntryCriteria(groups: groups, of: parts)
             if configuration.marksGroupsStale {
                 store.markStale(matching: criteria, at: now)

@@ -73,17 +73,12 @@ extension DiskStore {
         if isOpeningProcess, !configuration.isReadOnly { _ = CacheDirectory.sweepTrash(files, paths, limit: 1_000) }
     }
 
-    /// Removes every entry that meets all conditions. If the only condition is a resource (RFC 9111 §4.4), it visits
-    /// only the entries that it removes. Otherwise other caches are told that everything may have been removed.
+    /// Removes every entry that meets all conditions. With a resource among them (RFC 9111 §4.4) it visits only the
+    /// records of that resource. Otherwise other caches are told that everything may have been removed.
     package func remove(matching criteria: EntryCriteria) {
-        if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
-            return removing(.removedResource(resource)) { () throws(Errno) in
-                try withIO { io throws(Errno) in try records.remove(resource: resource, &io.events) }
-            }
-        }
-        removing(.removedAll) { () throws(Errno) in
+        removing(criteria) { () throws(Errno) in
             // Heads are read without a lock.
-            for row in try allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+            for row in try rows(for: criteria) where criteria.mayMatch(row) && records.matches(criteria, row) {
                 withIO { io in
                     let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
                     if isSame || records.matches(criteria, row) { records.removeForGood(row.name, &io.events) }
@@ -93,11 +88,11 @@ extension DiskStore {
     }
 
     /// Marks every entry that meets all conditions as stale, by a new tail of its record. Other caches are told that
-    /// everything may have been removed, so that they forget what they have in memory. A record that gets no tail, for
+    /// these may have been removed, or all without a resource, so that they forget what they have in memory. A record that gets no tail, for
     /// example on a full disk, is removed.
     package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {
-        removing(.removedAll) { () throws(Errno) in
-            for row in try allRows() where criteria.mayMatch(row) && records.matches(criteria, row) {
+        removing(criteria) { () throws(Errno) in
+            for row in try rows(for: criteria) where criteria.mayMatch(row) && records.matches(criteria, row) {
                 withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
             }
         }
@@ -105,6 +100,12 @@ extension DiskStore {
 
     /// The names of all records, the least recently used first.
     func recordNames() -> [RecordName] { ((try? allRows()) ?? []).map(\.name) }
+
+    /// The rows of the criteria's resource, or of every record.
+    private func rows(for criteria: EntryCriteria) throws(Errno) -> [IndexRow] {
+        guard let resource = criteria.resource else { return try allRows() }
+        return try withIO { io throws(Errno) in try records.rows(ofResource: resource, &io.events) }
+    }
 
     /// Of every record that is known, or that is in the folder.
     private func allRows() throws(Errno) -> [IndexRow] {
@@ -125,8 +126,8 @@ extension DiskStore {
     /// A removal that has to find its records. If the folder cannot be listed, everything is removed, so that nothing
     /// comes back that was to be removed, and other caches are told so. That needs no descriptor, and is tried again
     /// until it is done.
-    private func removing(_ change: DirectoryChange, _ remove: () throws(Errno) -> Void) {
-        announcing(change) {
+    private func removing(_ criteria: EntryCriteria, _ remove: () throws(Errno) -> Void) {
+        announcing(criteria.resource.map { .removedResource($0) } ?? .removedAll) {
             do throws(Errno) {
                 try remove()
             } catch {

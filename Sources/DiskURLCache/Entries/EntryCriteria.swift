@@ -8,21 +8,21 @@ package struct EntryCriteria: Sendable, Hashable {
     package var key: DiskKey?
     /// The only variant to remove: `DiskURLCache.Entry.variant`.
     package var variant: String?
-    /// The entries of a URL: see `KeyName.resource`.
+    /// The entries of a URL: see `KeyName.resource`. The hash can be constructed, so it comes with the host of the URL.
     package var resource: UInt64?
-    package var hostHash: UInt32?
+    package var host: HostName?
     /// The entries with at least one of these tags, which are compared by their bytes; without one, all.
     package var tags: [String] = []
     /// Stored at or after this time.
     var storedAfter: Date?
     /// Stored before this time.
     var storedBefore: Date?
-    /// A prefix of the response's canonical URL. An entry that was stored without its URL matches, too; `hostHash`
-    /// limits those to the host.
+    /// A prefix of the response's canonical URL. An entry that was stored without its URL matches, too; `host` limits
+    /// those to the host.
     var urlPrefix: String?
 
-    /// Whether the metadata meets the conditions; those on key and hashes are not checked.
-    func matches(_ metadata: EntryMetadata) -> Bool {
+    /// Whether the metadata meets the conditions; those on key, resource and host are not checked.
+    private func matches(_ metadata: EntryMetadata) -> Bool {
         if !tags.isEmpty, !metadata.tags.sharesText(with: tags) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
@@ -30,17 +30,19 @@ package struct EntryCriteria: Sendable, Hashable {
         return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
     }
 
-    /// Whether an entry in memory or in an app's storage meets all conditions.
-    package func matches(
-        _ metadata: EntryMetadata, resource: @autoclosure () -> UInt64, hostHash: @autoclosure () -> UInt32
-    ) -> Bool {
-        if let hash = self.resource, hash != resource() { return false }
-        if let hash = self.hostHash, hash != hostHash() { return false }
+    /// Whether an entry in memory meets all conditions.
+    func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
+        if let resource, resource != key.resource { return false }
+        if let host, !host.isHost(ofNormal: key.uri) { return false }
         return matches(metadata)
     }
 
-    func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
-        matches(metadata, resource: key.resource, hostHash: key.hostHash)
+    /// Whether a record, or an entry in an app's storage, meets all conditions.
+    package func matches(_ key: DiskKey, _ metadata: EntryMetadata) -> Bool {
+        if let resource, resource != key.resource { return false }
+        guard let host else { return matches(metadata) }
+        let isOfHost = key.isItsURL ? metadata.url.map(host.isHost) ?? true : key.digest.host == host.digest
+        return isOfHost && matches(metadata)
     }
 }
 
@@ -69,7 +71,10 @@ extension EntryCriteria {
 
     package init(_ key: DiskKey, variant: String? = nil) { self.init(key: key, variant: variant) }
 
-    package init(resource: UInt64) { self.init(key: nil, resource: resource) }
+    /// The entries of a URL, whatever else is in their keys.
+    init(uri: String) {
+        self.init(resource: KeyName.resource(of: uri), host: HostName(URLCanonicalizer.host(ofNormal: uri)))
+    }
 
     /// The tags are those of groups, which name their origin and so the host.
     package var isOfGroups: Bool { !tags.isEmpty && tags.allSatisfy(CacheGroups.isGroup) }
@@ -78,7 +83,7 @@ extension EntryCriteria {
     /// index.
     init(groups: some Sequence<String>, of parts: URLCanonicalizer.Parts) {
         self.init(
-            hostHash: RequestKey.hostHash(parts.host),
+            host: HostName(parts.host),
             tags: groups.map { CacheGroups.tag(of: $0, origin: parts.origin) })
     }
 
@@ -95,16 +100,16 @@ extension EntryCriteria {
 
 /// A property by which entries are removed together.
 package enum EntryGroup {
-    case uri(UInt64)
-    case host(UInt32)
+    case uri(UInt64, HostDigest)
+    case host(HostDigest)
     case tag(String)
 
     /// A digest, so that a storage cannot read URLs or tags.
     package var name: String {
         let text =
             switch self {
-            case .uri(let hash): "uri \(hash)"
-            case .host(let hash): "host \(hash)"
+            case .uri(let hash, let host): "uri \(hash) \(host.high) \(host.low)"
+            case .host(let host): "host \(host.high) \(host.low)"
             case .tag(let tag): "tag \(tag)"
             }
         return SHA256Digest.digest(of: text).hex

@@ -37,9 +37,9 @@ package struct RequestKey: Sendable, Hashable {
     /// The file name of the key's records. Cheap to compute.
     var name: KeyName { KeyName(text, resource: resource) }
 
-    /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or
-    /// written.
-    var digest: KeyDigest { SHA256Digest.digest(of: text) }
+    /// Proves that a record belongs to the key, and of which host it is. Costs two SHA-256, so it is computed only when
+    /// a record is read or written.
+    var digest: KeyDigest { KeyDigest(ofKey: text, host: host) }
 
     /// The key in the form for the disk.
     package var diskKey: DiskKey { DiskKey(name: name, digest: digest, hostHash: hostHash) }
@@ -62,10 +62,10 @@ package struct RequestKey: Sendable, Hashable {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
-    var hostHash: UInt32 { Self.hostHash(URLCanonicalizer.host(ofNormal: uri)) }
+    private var host: String { URLCanonicalizer.host(ofNormal: uri) }
 
-    /// Two hosts may have the same hash, so that a removal by hash may remove too much.
-    static func hostHash(_ host: String) -> UInt32 { UInt32(truncatingIfNeeded: TextHash.hash(host, seed: 2)) }
+    /// Other hosts may have the same hash.
+    var hostHash: UInt32 { HostName.hash(host) }
 }
 
 /// Whether a request has a key, and why it has none.

@@ -222,6 +222,11 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         }
     }
 
+    /// Changes the values of the criteria's resource, or all values if they have none.
+    func update(matching criteria: EntryCriteria, _ change: (RequestKey, inout Value?) -> Void) {
+        if let resource = criteria.resource { update(resource: resource, change) } else { updateAll(change) }
+    }
+
     /// Changes every value under its shard's lock. Does not count as a use.
     func updateAll(_ change: (RequestKey, inout Value?) -> Void) {
         for lock in shards {

@@ -62,11 +62,15 @@ final class RemovalCounters: Sendable {
     /// Notes that the entries of a resource are removed, including those of other resources with the same hash.
     /// - Parameters:
     ///   - key: the only key of the resource of which this process removes what is on disk; nil if it removes all.
+    ///   - uri: the URL whose keys it removes, then; another one may have the same hash.
     ///   - remover: the load whose answer removes them; nil if there is none.
     ///   - now: if this process removes them.
-    func note(resource: UInt64, of key: KeyName? = nil, by remover: StoreTicket? = nil, at now: Date? = nil) {
+    func note(
+        resource: UInt64, of key: KeyName? = nil, uri: String? = nil, by remover: StoreTicket? = nil,
+        at now: Date? = nil
+    ) {
         state.withLock { state in
-            if let now { state.own.note(RecentRemovals.Removal(resource: resource, key: key, at: now)) }
+            if let now { state.own.note(RecentRemovals.Removal(key: key, uri: uri, at: now)) }
             let number = state.next()
             change(resource, &state) { place in
                 if place.remover != remover?.number { place.before = place.last }
@@ -226,9 +230,9 @@ private struct RecentRemovals {
     private static let patience = 2.0
 
     struct Removal {
-        let resource: UInt64
-        /// Nil if all keys of the resource were removed.
+        /// Nil if all keys of a URL were removed.
         let key: KeyName?
+        let uri: String?
         let at: Date
     }
 
@@ -261,7 +265,7 @@ private struct RecentRemovals {
         for removal in resources.reversed() {
             // Those before it are older.
             guard Self.isRecent(removal.at, now) else { break }
-            let isConcerned = removal.key.map { $0 == key.name } ?? (removal.resource == key.resource)
+            let isConcerned = removal.key.map { $0 == key.name } ?? (removal.uri == key.uri)
             if isConcerned, isAfter(removal.at) { return true }
         }
         return groups.contains { isAfter($0.at) && $0.criteria.matches(key, metadata) }

@@ -59,8 +59,8 @@ extension TieredStore {
     func remove(uri: String, by ticket: StoreTicket? = nil) {
         let resource = KeyName.resource(of: uri)
         stripe(ofResource: resource).withLock { _ in
-            removals.note(resource: resource, by: ticket, at: now)
-            disk?.remove(matching: EntryCriteria(resource: resource))
+            removals.note(resource: resource, uri: uri, by: ticket, at: now)
+            disk?.remove(matching: EntryCriteria(uri: uri))
             // A different URL may have the same hash.
             forget(resource: resource) { $0.uri == uri }
         }
@@ -106,8 +106,8 @@ extension TieredStore {
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.remove(matching: criteria)
-        memory.updateAll { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
-        weakResponses.updateAll { key, response in
+        memory.update(matching: criteria) { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
+        weakResponses.update(matching: criteria) { key, response in
             if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
         }
     }
@@ -122,13 +122,13 @@ extension TieredStore {
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.markStale(matching: criteria, at: time, sequence: sequence.next)
-        memory.updateAll { key, record in
+        memory.update(matching: criteria) { key, record in
             record?.markStale(
                 where: { criteria.matches(key, $0.metadata) },
                 isOnDisk: { disk != nil && $0.placement == .memoryAndDisk },
                 { $0.markStale(at: time, sequence: sequence.next) })
         }
-        weakResponses.updateAll { key, response in
+        weakResponses.update(matching: criteria) { key, response in
             if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
         }
     }

@@ -55,7 +55,7 @@ extension TieredStore {
         guard keepsVariations else { return }
         let list = RequestKey.variationList(of: uri)
         // First for answers that were asked for before, and will be stored under such a key.
-        removals.note(resource: list.resource, by: ticket, at: now)
+        removals.note(resource: list.resource, uri: list.uri, by: ticket, at: now)
         if isStored(list) { remove(uri: list.uri, by: ticket) }
     }
 

@@ -228,17 +228,17 @@ import Testing
                     for: key(number))
             }
         }
-        let hosts = key(0).hostHash
+        let three = HostName("three")
         let rows: [(EntryCriteria, (Int) -> Bool)] = [
-            (EntryCriteria(resource: key(7).resource), { $0 == 7 }),
-            (EntryCriteria(hostHash: hosts), { $0 < 3 }),
+            (EntryCriteria(uri: key(7).uri), { $0 == 7 }),
+            (EntryCriteria(host: three), { $0 < 3 }),
             (EntryCriteria(tags: ["five"]), { $0 < 5 }),
             (EntryCriteria(tags: ["none"]), { _ in false }),
             (EntryCriteria(storedAfter: start + 2.5), { $0 >= 10 }),
             (EntryCriteria(storedBefore: start + 2.5), { $0 < 10 }),
             (EntryCriteria(storedAfter: start + 1, storedBefore: start + 2), { (4..<8).contains($0) }),
             (EntryCriteria(urlPrefix: "http://example.org/1/"), { $0 % 2 == 1 }),
-            (EntryCriteria(hostHash: hosts, tags: ["five"], storedAfter: start + 0.25), { $0 == 1 || $0 == 2 }),
+            (EntryCriteria(host: three, tags: ["five"], storedAfter: start + 0.25), { $0 == 1 || $0 == 2 }),
             (EntryCriteria(), { _ in true }),
         ]
         for (criteria, isRemoved) in rows {

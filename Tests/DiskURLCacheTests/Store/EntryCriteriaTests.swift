@@ -109,6 +109,46 @@ import Testing
         #expect(asked.count == 2 && groups.allSatisfy { asked.contains(.group($0)) })
     }
 
+    /// Anybody finds a name with the hash of another host in seconds: `Clear-Site-Data`, and more groups than are
+    /// compared, are for the answering host alone. An unsafe request is, too, whatever hash its URL has.
+    @Test(arguments: [true, false], [true, false])
+    func aHostWithTheSameHashRemovesNothing(keepsURLs: Bool, isOwnStorage: Bool) throws {
+        let (evil, bank) = (HostName("bfkoafp.evil.test"), HostName("bank.example"))
+        #expect(evil.hash == bank.hash)
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("hosts"))
+        configuration.keepsURLs = keepsURLs
+        if isOwnStorage { configuration.diskStorage = RecordingStorage() }
+        let cache = DiskURLCache(configuration: configuration)
+        let plain = URLRequest(url: URL(string: "https://bank.example/account")!)
+        var authorized = plain
+        authorized.setValue("Bearer x", forHTTPHeaderField: "Authorization")
+        let requests = [plain, authorized]
+        func areStored() -> Bool { requests.allSatisfy { cache.contains($0) } }
+        func store() {
+            for request in requests { cache.storeCachedResponse(Responses.cached(plain.url!, "x"), for: request) }
+        }
+        let names = (0...CacheGroups.limit).map { "\"\($0)\"" }.joined(separator: ", ")
+        let answers = [("GET", ["Clear-Site-Data": "\"cache\""]), ("POST", ["Cache-Group-Invalidation": names])]
+        for (method, fields) in answers {
+            for host in [evil, bank] {
+                store()
+                let invalidation = Invalidation(
+                    method: method, isKeyed: false, concernsURL: false, target: URL(string: "https://\(host.text)/x"),
+                    status: 200, fields: HeaderFields(dictionary: fields), isShared: false)
+                cache.core.invalidate(try #require(invalidation))
+                #expect(areStored() == (host == evil), "\(method) by \(host.text)")
+            }
+        }
+        store()
+        var ofURL = EntryCriteria(uri: "https://bank.example/account")
+        ofURL.host = evil
+        cache.core.store.disk?.remove(matching: ofURL)
+        #expect(areStored())
+        ofURL.host = bank
+        cache.core.store.disk?.remove(matching: ofURL)
+        #expect(requests.allSatisfy { !cache.contains($0) })
+    }
+
     @Test func whatAnotherCacheRemovesGoesFromMemory() throws {
         let storage = RecordingStorage()
         storage.isShared = true

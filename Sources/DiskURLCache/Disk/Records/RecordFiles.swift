@@ -92,18 +92,19 @@ struct RecordFiles: Sendable {
         for row in keys.flatMap({ examine($0, &events) }) { removeForGood(row.name, &events) }
     }
 
-    /// Removes the records of all keys of a resource. Without an index, the folder is listed once for that.
-    /// - Throws: if it cannot be listed; then nothing was removed.
-    func remove(resource: UInt64, _ events: inout [DiskEvent]) throws(Errno) {
+    /// The rows of the records of all keys of a resource. Without an index, the folder is listed once for that.
+    /// - Throws: if it cannot be listed.
+    func rows(ofResource resource: UInt64, _ events: inout [DiskEvent]) throws(Errno) -> [IndexRow] {
         guard catalog.state.isCurrent else {
+            var rows: [IndexRow] = []
             for key in try names(ofResource: resource) {
                 let names = (0..<RecordName.slots).map { RecordName(key: key, slot: $0) }
-                for name in names where status(of: name) != nil { removeForGood(name, &events) }
+                for name in names { if let status = status(of: name) { rows.append(IndexRow(name, status)) } }
             }
-            return
+            return rows
         }
         for key in catalog.uncertainKeys(ofResource: resource) { examine(key, &events) }
-        for row in catalog.read({ $0.rows(ofResource: resource) }) { removeForGood(row.name, &events) }
+        return catalog.read { $0.rows(ofResource: resource) }
     }
 
     private func names(ofResource resource: UInt64) throws(Errno) -> Set<KeyName> {

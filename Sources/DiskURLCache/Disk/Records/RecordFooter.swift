@@ -4,7 +4,7 @@
 /// It contains everything that the index knows about the record, so that the index can be rebuilt from the files.
 package struct RecordFooter: Sendable, Hashable {
     var name: RecordName
-    /// The SHA-256 of the key, which proves that the record belongs to it. Zero if `isOfURL`.
+    /// The digest of the key, which proves that the record belongs to it. Zero if `isOfURL`.
     package var digest: KeyDigest
     /// Whether the key is just the URL, so that the URL in the metadata proves that the record belongs to it.
     var isOfURL = false

@@ -40,7 +40,9 @@ package struct LoadedRecord: Sendable {
 
     /// The digest of the key, also of a record whose URL is its key.
     private var keyDigest: KeyDigest {
-        footer.isOfURL ? SHA256Digest.digest(of: metadata.url ?? "") : footer.digest
+        guard footer.isOfURL else { return footer.digest }
+        let url = metadata.url ?? ""
+        return KeyDigest(ofKey: url, host: URLCanonicalizer.host(ofNormal: url))
     }
 
     var entry: StoredEntry? { body.map { StoredEntry(metadata: metadata, body: $0) } }
