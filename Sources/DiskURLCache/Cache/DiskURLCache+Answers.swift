@@ -25,9 +25,11 @@ extension DiskURLCache {
     }
 
     /// The beginning of a load by a session.
+    /// - Parameter policy: in place of the request's.
     /// - Returns: no link if the cache's own session goes on with the load as it is.
     private func begin(
-        _ request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool
+        _ request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool,
+        policy: ReusePolicy? = nil
     ) throws -> (LoadBeginning, SessionLink?) {
         try Task.checkCancellation()
         let url = try request.requireURL()
@@ -40,7 +42,7 @@ extension DiskURLCache {
         let given = session.map { SessionLink(session: $0) }
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         // The cache's own session has no fields.
-        let asked = Request(given?.effectiveRequest(request) ?? request, url: url)
+        let asked = Request(given?.effectiveRequest(request) ?? request, url: url, policy: policy)
         let beginning = LoadBeginning(
             core.resolve(asked, variant: given?.keyVariant), in: core, streams: acceptsPieces)
         // To say that there are no cookies takes Foundation as long as half of such an answer.
@@ -121,8 +123,9 @@ extension DiskURLCache {
     /// request refuses a fresh answer by `max-age` or `min-fresh`. A request whose policy or `Cache-Control` wants the
     /// origin's answer (`no-cache`, `no-store`, `max-age=0`, a policy that reloads) gets only that; one that forbids
     /// the network (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails
-    /// after a stored answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no
-    /// stored answer, so the sequence ends without it. Ending the loop early cancels the load.
+    /// after a stored answer was yielded, the sequence throws that error. An error of the origin (5xx) replaces no
+    /// stored answer either: the sequence throws `URLError.badServerResponse`, whose failure reason names the status,
+    /// and whose `errorUserInfo["status"]` is that number. Ending the loop early cancels the load.
     ///
     /// If the task of the loop is cancelled, the sequence ends without an error, as every `AsyncThrowingStream`: after
     /// the loop, `Task.isCancelled` tells whether an answer is missing.
@@ -140,15 +143,14 @@ extension DiskURLCache {
         return AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    try request.requireURL()
+                    let url = try request.requireURL()
                     let hop = core.resolve(Request(request), variant: link?.keyVariant)
                     let policy = hop.request.policy
                     let directives = hop.facts.directives
                     let asksForBoth = directives.allowNetwork(policy) && !directives.wantOrigin(policy)
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
-                    var fresh = request
-                    var hasStored = false
+                    var reason: Reason?
                     if asksForBoth, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
                         let asksOrigin = await perform { cache in
@@ -157,13 +159,15 @@ extension DiskURLCache {
                             return StoredResponses.leaveAQuestion(about: sent, over: link, in: cache.core)
                         }
                         guard alwaysRefreshing && !core.isOffline || asksOrigin else { return continuation.finish() }
-                        fresh.cachePolicy = .reloadRevalidatingCacheData
-                        hasStored = true
+                        reason = answer.isStale ? .stale : .newest
                     }
-                    try Task.checkCancellation()
-                    let answer = try await data(for: fresh, session: session)
-                    let isOfUse = !hasStored || !StatusCode.isServerTrouble(answer.response.statusCode)
-                    if isOfUse { continuation.yield(answer) }
+                    let (beginning, sender) = try begin(
+                        request, nil, session, acceptsPieces: false,
+                        policy: reason.map { .revalidate(because: $0) })
+                    let answer = try await LoadReader(beginning, over: sender ?? directLink).answer()
+                    let status = answer.response.statusCode
+                    if reason != nil, StatusCode.isServerTrouble(status) { throw URLError(originFailed: status, url) }
+                    continuation.yield(answer)
                     continuation.finish()
                 } catch {
                     continuation.finish(throwing: error)
@@ -294,6 +298,18 @@ extension DiskURLCache {
         LoadReader(
             core.resolve(request, variant: transport.keyVariant), from: core, over: transport, acceptsPieces: true,
             timeout: request.timeout, redirect: redirect)
+    }
+}
+
+extension URLError {
+    /// The error of an answer that replaces no stored one.
+    fileprivate init(originFailed status: Int, _ url: URL) {
+        var userInfo: [String: Any] = [
+            NSLocalizedDescriptionKey: "bad server response",
+            NSLocalizedFailureReasonErrorKey: "The origin answered with status \(status).", "status": status,
+        ]
+        userInfo.setFailingURL(url)
+        self.init(.badServerResponse, userInfo: userInfo)
     }
 }
 

@@ -43,7 +43,7 @@ extension DiskURLCache {
         let copy = superclassCopy(for: request).copy(of: response)
         superclassFailures.withLock { $0 = copy == nil ? $0 + 1 : 0 }
         guard let copy else { return response }
-        var fields = FieldDigests(of: DiskURLCache.Request(request).headerFields)
+        var fields = FieldDigests(of: RequestFacts(DiskURLCache.Request(request), key: key).fields)
         // Two variants may have one number.
         let entry = core.store.lookup(key).known?.lazy.compactMap(\.entry).first {
             Int64(truncatingIfNeeded: $0.metadata.sequence) == number && $0.answers(&fields)

@@ -11,6 +11,7 @@ extension CacheCore {
         // A plain request is not affected by rules or options.
         let hop = plainKey == nil ? resolve(DiskURLCache.Request(request)) : nil
         guard let ownKey = plainKey ?? hop?.key else { return nil }
+        if let hop { asked = FieldDigests(of: hop.facts.fields) }
         let (key, variants) = stored(under: ownKey)
         let variant = variants.first {
             $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))

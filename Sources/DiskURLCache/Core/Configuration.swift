@@ -220,8 +220,10 @@ extension DiskURLCache.Configuration: PrintedByDescription {
     /// Capacities, folder, and how many rules there are, in one line. A disk layer of the app's own is not printed: it
     /// may hold a key.
     package var printedText: String {
-        let disk = storageMaker == nil ? (directory?.path ?? "the default folder") : "a storage of the app"
-        return "\(memoryCapacity) bytes in memory, \(diskCapacity) bytes in \(disk),"
+        let place = storageMaker == nil ? (directory?.path ?? "the default folder") : "a storage of the app"
+        // A folder that is never opened is none of this cache's.
+        let disk = storageMaker == nil && diskCapacity <= 0 ? "no disk" : "\(diskCapacity) bytes in \(place)"
+        return "\(memoryCapacity) bytes in memory, \(disk),"
             + " \(isShared ? "shared" : "private"), key: \(keyPolicy), rules: \(rules.count)"
     }
 }

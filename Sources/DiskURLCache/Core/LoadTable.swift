@@ -24,11 +24,14 @@ package final class LoadTable: Sendable {
         /// The loads that wait for each fetch.
         var fetches: [FetchIdentity: Waiters<ObjectIdentifier>] = [:]
         /// Keys whose loads do not wait for each other.
-        var unshared = PassingKeys(time: LoadTable.unsharedTime)
-        var refreshing: Set<RequestKey> = []
+        var unshared = PassingKeys()
+        /// The keys whose responses are being refreshed, and since when.
+        var refreshing: [RequestKey: Date] = [:]
+        /// Keys whose last refresh brought nothing.
+        var unrefreshed = PassingKeys()
         /// Keys whose server answered a condition by a 304 that fits nothing: it is asked without a condition, one
         /// request for each load instead of two.
-        var distrusted = PassingKeys(time: 3_600)
+        var distrusted = PassingKeys()
         /// How many fetches have ended. Keys share these counts by their hash.
         var ended = [UInt64](repeating: 0, count: 256)
 
@@ -58,22 +61,19 @@ package final class LoadTable: Sendable {
 
     /// Keys of which something holds for some seconds after each time that it is noted.
     private struct PassingKeys {
-        let time: TimeInterval
-        private var ends: [RequestKey: Date] = [:]
+        private var spans: [RequestKey: (start: Date, length: TimeInterval)] = [:]
 
-        init(time: TimeInterval) { self.time = time }
-
-        mutating func insert(_ key: RequestKey, now: Date) {
-            if ends.count >= LoadTable.keyLimit { ends = [:] }
-            ends[key] = now + time
+        mutating func insert(_ key: RequestKey, for seconds: TimeInterval, now: Date) {
+            if spans.count >= LoadTable.keyLimit { spans = [:] }
+            spans[key] = (now, seconds)
         }
 
         mutating func contains(_ key: RequestKey, now: Date) -> Bool {
-            guard !ends.isEmpty, let end = ends[key] else { return false }
-            let left = end.timeIntervalSince(now)
-            // A longer time means that the clock was set back.
-            if left > 0, left <= time { return true }
-            ends[key] = nil
+            guard !spans.isEmpty, let span = spans[key] else { return false }
+            let elapsed = now.timeIntervalSince(span.start)
+            // A negative time means that the clock was set back.
+            if elapsed >= 0, elapsed < span.length { return true }
+            spans[key] = nil
             return false
         }
     }
@@ -83,6 +83,11 @@ package final class LoadTable: Sendable {
     /// The seconds for which the loads of a key do not wait for each other after an answer that could not be shared (in
     /// Varnish: hit-for-miss).
     static let unsharedTime: TimeInterval = 10
+    /// The seconds for which a server is asked without a condition after a 304 that fitted nothing.
+    private static let distrustedTime: TimeInterval = 3_600
+    /// The seconds for which a response is not refreshed after a refresh that brought nothing: as many as that one
+    /// took, within these limits. A server that fails at once would be asked by each load.
+    private static let unrefreshedTime: ClosedRange<TimeInterval> = 1...600
     /// The largest number of keys of which something is noted. Above it all are forgotten; the next answer to a key
     /// notes it again.
     static let keyLimit = 4_096
@@ -125,7 +130,7 @@ package final class LoadTable: Sendable {
     /// Called instead of `finish` if the answer cannot be shared. For a while no load of the key waits for another
     /// load.
     func release(_ identity: FetchIdentity, now: Date) {
-        state.withLock { $0.unshared.insert(identity.key, now: now) }
+        state.withLock { $0.unshared.insert(identity.key, for: Self.unsharedTime, now: now) }
         finish(identity)
     }
 
@@ -139,7 +144,9 @@ package final class LoadTable: Sendable {
 
     // MARK: Servers whose 304 fits nothing
 
-    func distrust(_ key: RequestKey, now: Date) { state.withLock { $0.distrusted.insert(key, now: now) } }
+    func distrust(_ key: RequestKey, now: Date) {
+        state.withLock { $0.distrusted.insert(key, for: Self.distrustedTime, now: now) }
+    }
 
     func isDistrusted(_ key: RequestKey, now: Date) -> Bool {
         state.withLock { $0.distrusted.contains(key, now: now) }
@@ -147,15 +154,25 @@ package final class LoadTable: Sendable {
 
     // MARK: Refreshes
 
-    /// False if a refresh of the key is in progress.
-    func beginRefresh(_ key: RequestKey) -> Bool {
-        state.withLock { $0.refreshing.insert(key).inserted }
+    /// False if a refresh of the key is in progress, or the last one brought nothing just now.
+    func beginRefresh(_ key: RequestKey, now: Date) -> Bool {
+        state.withLock { state in
+            guard state.refreshing[key] == nil, !state.unrefreshed.contains(key, now: now) else { return false }
+            state.refreshing[key] = now
+            return true
+        }
     }
 
     package var isRefreshing: Bool { state.withLock { !$0.refreshing.isEmpty } }
 
-    func endRefresh(_ key: RequestKey) {
-        state.withLock { _ = $0.refreshing.remove(key) }
+    /// - Parameter hasRefreshed: whether a stored response was confirmed or replaced.
+    func endRefresh(_ key: RequestKey, hasRefreshed: Bool, now: Date) {
+        state.withLock { state in
+            guard let start = state.refreshing.removeValue(forKey: key), !hasRefreshed else { return }
+            let limits = Self.unrefreshedTime
+            let time = min(max(now.timeIntervalSince(start), limits.lowerBound), limits.upperBound)
+            state.unrefreshed.insert(key, for: time, now: now)
+        }
     }
 }
 

@@ -26,7 +26,7 @@ package final class ResolvedRequest: Sendable {
         self.rules = rules
         self.options = options
         self.hasOptions = hasOptions
-        facts = RequestFacts(request, salt: salt)
+        facts = RequestFacts(request, key: decision.key, salt: salt)
         equivalent = nil
     }
 

@@ -6,8 +6,7 @@ enum Freshening {
     static func decision(
         for exchange: Exchange, revalidation: Revalidation, options: CachingOptions
     ) -> ResponseDecision? {
-        let named = named(by: exchange, revalidation: revalidation)
-        guard let variant = named.first else { return nil }
+        guard let variant = confirmed(by: exchange, revalidation) else { return nil }
         let matches = variant.response.vary.matches(exchange.request.fields)
         var served = StorableFields.updated(variant.response, by: exchange, isShared: options.isShared)
         // The origin chose this response for the request, so it now is the variant of this request's fields.
@@ -16,55 +15,50 @@ enum Freshening {
         guard case .presentation(let presentation) = fit else { return nil }
         // The 304 may have added `no-store` or `Vary: *`.
         let mayStay = Storability.prohibition(ofUpdated: served, by: exchange, options: options) == nil
-        var changes = named.filter { $0 != variant || !matches }.compactMap { change(of: $0, by: exchange, options) }
+        var changes: [StoreChange] = []
         if matches {
-            changes.append(mayStay ? .update(variant, served) : .remove(variant))
+            changes = [mayStay ? .update(variant, served) : .remove(variant)]
         } else if mayStay {
-            // Comes first, since it needs the body of an entry that a later update may replace.
-            changes.insert(.addVariant(bodyOf: variant, served), at: 0)
+            changes = [.addVariant(bodyOf: variant, served)]
         }
         return .freshen(variant, served, presentation, changes: changes)
     }
 
-    /// The stored responses that the 304 confirms, beginning with the response to serve.
-    private static func named(by exchange: Exchange, revalidation: Revalidation) -> [StoredVariant] {
+    /// The stored response that the 304 confirms. It may be one that `Vary` did not select, whose tag was offered: the
+    /// origin says that it answers this request, too.
+    ///
+    /// No other one is confirmed with it, also if its tag is the same: RFC 9111 §4.3.4 updates only what the request
+    /// could have selected, since for other requests the origin may have something else by now.
+    private static func confirmed(by exchange: Exchange, _ revalidation: Revalidation) -> StoredVariant? {
         let validatable = Revalidation.validatable(
             exchange.variants, for: exchange.request, first: revalidation.variant)
-        let offersTags = revalidation.fields["If-None-Match"] != nil
+        var digests = FieldDigests(of: exchange.request.fields)
+        let selectable = validatable.filter { $0.response.vary.matches(&digests) }
+        /// Those that the request could have selected come first.
+        func variants(where isConfirmed: (StoredResponse) -> Bool) -> [StoredVariant] {
+            (selectable + validatable.filter { !selectable.contains($0) }).filter { isConfirmed($0.response) }
+        }
+        let offersTags = !revalidation.tags.isEmpty
         let value = exchange.fields["ETag"]
-        if let tag = value.flatMap(EntityTag.init) {
-            let strong = validatable.filter { $0.response.entityTag?.stronglyMatches(tag) == true }
-            if !strong.isEmpty { return strong }
-            // A weak validator freshens one response only: the most recent match.
-            let weak = validatable.first { $0.response.entityTag?.weaklyMatches(tag) == true }
-            return weak.map { [$0] } ?? []
+        if let tag = exchange.fields.single("ETag").flatMap(EntityTag.init) {
+            return variants { $0.entityTag?.stronglyMatches(tag) == true }.first
+                ?? variants { $0.entityTag?.weaklyMatches(tag) == true }.first
         }
         // A tag that cannot be read may be any of those that were offered.
-        if value != nil, offersTags { return [] }
+        if value != nil, offersTags { return nil }
         if let value = exchange.fields["Last-Modified"] {
-            if let same = validatable.first(where: { $0.response.fields["Last-Modified"] == value }) {
-                return [same]
+            let modified = HTTPDate.parse(value, reference: exchange.responseTime)
+            let same = variants {
+                $0.fields["Last-Modified"] == value || modified != nil && $0.lastModified == modified
             }
-            if let modified = HTTPDate.parse(value, reference: exchange.responseTime) {
-                let same = validatable.first { $0.response.lastModified == modified }
-                return same.map { [$0] } ?? []
-            }
+            // Variants that were published together have one date: it selects none of those that `Vary` did not.
+            if let first = same.first, same.count == 1 || selectable.contains(first) { return first }
+            if modified != nil { return nil }
         }
         // Many servers send a 304 without a validator. It is clear which stored response it confirms only if there is
-        // just one that it can mean. The client's own tags were sent as well; its own date was not.
+        // just one that it can mean, and no tag of the client's was sent that is not its.
         let offered = validatable.filter { $0 == revalidation.variant || offersTags && $0.response.entityTag != nil }
-        return offered.count == 1 && exchange.request.wish("If-None-Match") == nil ? offered : []
-    }
-
-    /// Freshens a further variant with the same strong validator. The request that it answered is not known any more;
-    /// so if the 304 has a different `Vary`, the variant is left unchanged.
-    private static func change(
-        of variant: StoredVariant, by exchange: Exchange, _ options: CachingOptions
-    ) -> StoreChange? {
-        let result = StorableFields.updated(variant.response, by: exchange, isShared: options.isShared)
-        guard VaryKey.names(in: result.fields["Vary"]) == result.vary.fields.map(\.name),
-            Storability.prohibition(ofUpdated: result, by: exchange, options: options) == nil
-        else { return nil }
-        return .update(variant, result)
+        guard offered.count == 1, let only = offered.first else { return nil }
+        return revalidation.tags.allSatisfy { only.response.entityTag?.weaklyMatches($0) == true } ? only : nil
     }
 }

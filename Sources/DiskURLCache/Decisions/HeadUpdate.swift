@@ -42,7 +42,7 @@ enum HeadUpdate {
         if Set(stored.vary.fields.map(\.name)).isSuperset(of: names) { return true }
         // The request that the stored response answered is not known any more, so its other fields cannot be compared.
         // But an equal strong tag shows that this request selects the same bytes.
-        guard let new = exchange.fields["ETag"].flatMap(EntityTag.init) else { return false }
+        guard let new = exchange.fields.single("ETag").flatMap(EntityTag.init) else { return false }
         return stored.entityTag?.stronglyMatches(new) == true
     }
 

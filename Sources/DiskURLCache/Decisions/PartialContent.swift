@@ -35,14 +35,14 @@ enum PartialContent {
     }
 
     private static func range(of response: StoredResponse) -> ContentRange? {
-        response.status == 206 ? response.fields["Content-Range"].flatMap(ContentRange.init) : nil
+        response.status == 206 ? response.fields.single("Content-Range").flatMap(ContentRange.init) : nil
     }
 
     /// A 206 is stored if it answers the request's range, says which one by `Content-Range` (one with several parts
     /// does not, RFC 9110 §14.6), is fresh for a time, is not encoded, and replaces no whole response.
     static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [StoredVariant]) -> Bool {
         exchange.request.wish("Range") != nil
-            && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
+            && exchange.fields.single("Content-Range").flatMap(ContentRange.init) != nil
             && !exchange.fields.nameCoding
             && lifetime > 0
             && matching.allSatisfy { $0.response.status == 206 }
@@ -81,10 +81,10 @@ enum PartialContent {
         guard exchange.status == 206, !exchange.fields.nameCoding else { return nil }
         // The new part is all that the stored one lacks.
         guard let held = held(by: variant), held.range.upperBound == start else { return nil }
-        guard let range = exchange.fields["Content-Range"].flatMap(ContentRange.init) else { return nil }
+        guard let range = exchange.fields.single("Content-Range").flatMap(ContentRange.init) else { return nil }
         guard range.total == held.total, range.range == start..<held.total else { return nil }
         guard let stored = variant.response.entityTag,
-            let new = exchange.fields["ETag"].flatMap(EntityTag.init), stored.stronglyMatches(new)
+            let new = exchange.fields.single("ETag").flatMap(EntityTag.init), stored.stronglyMatches(new)
         else { return nil }
         var whole = StorableFields.updated(variant.response, by: exchange, isShared: isShared)
         whole.status = 200

@@ -86,7 +86,7 @@ struct RequestDecider {
         case .other:
             return network(.unsupportedRange)
         case .malformed, nil:
-            guard mayUseNetwork, policy != .revalidate, !directives.noCache,
+            guard mayUseNetwork, !policy.revalidates, !directives.noCache,
                 let completion = PartialContent.completion(of: variant, isFresh: verdict.freshness.isFresh)
             else { return network(.rangeNotHeld) }
             return .revalidate(completion)
@@ -131,12 +131,14 @@ struct RequestDecider {
 
     var mayUseNetwork: Bool { !options.isOffline && directives.allowNetwork(policy) }
 
-    /// Fields that make other caches on the way reload as well; browsers send the same. If the client set
-    /// `Cache-Control` itself, none are added.
+    /// Fields that make other caches on the way reload as well; browsers send the same. What the client set itself
+    /// stays as it is: with its own `Cache-Control` none are added.
     private var endToEndFields: HeaderFields {
         guard request.wish("Cache-Control") == nil else { return HeaderFields() }
         switch policy {
-        case .reloadIgnoring: return ["Cache-Control": "no-cache", "Pragma": "no-cache"]
+        case .reloadIgnoring:
+            return request.wish("Pragma") == nil
+                ? ["Cache-Control": "no-cache", "Pragma": "no-cache"] : ["Cache-Control": "no-cache"]
         case .revalidate: return ["Cache-Control": "max-age=0"]
         case .useProtocol, .elseLoad, .dontLoad: return HeaderFields()
         }

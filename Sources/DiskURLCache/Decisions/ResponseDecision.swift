@@ -76,7 +76,7 @@ extension ResponseDecision {
                 let decision = Freshening.decision(for: exchange, revalidation: revalidation, options: options)
                 if let decision { return decision }
                 // A 304 that confirms no stored response answers the client, if the client's request had a condition.
-                if !isAnswerToClient(exchange) { return .repeatRequest }
+                if !isAnswerToClient(exchange, revalidation) { return .repeatRequest }
             // The client did not ask for a part and set no condition: an answer with one of these statuses is a reply
             // to the fields that the cache added.
             case .complete(let start) where [206, 304, 416].contains(exchange.status):
@@ -101,11 +101,14 @@ extension ResponseDecision {
         return .combine(variant, whole, parts, verdict)
     }
 
-    private static func isAnswerToClient(_ exchange: Exchange) -> Bool {
+    /// Whether a 304 means a tag that the client named. Without a tag in it that is certain if the cache has added
+    /// none.
+    private static func isAnswerToClient(_ exchange: Exchange, _ revalidation: Revalidation) -> Bool {
         guard let condition = exchange.request.wish("If-None-Match").map(EntityTagCondition.init) else {
             return false
         }
-        return exchange.fields["ETag"].flatMap(EntityTag.init).map(condition.matches) ?? false
+        if let tag = exchange.fields.single("ETag").flatMap(EntityTag.init) { return condition.matches(tag) }
+        return revalidation.tags.allSatisfy(condition.matches)
     }
 
     private static func deliver(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {

@@ -59,17 +59,15 @@ extension RequestDecider {
 
     /// Whether the request itself wants an answer of the origin.
     private func wantsOrigin(_ freshness: Freshness, said: ResponseDirectives) -> Bool {
-        switch clientsObjection(freshness, said: said) {
-        case .cachePolicy?, .requestDirective?: true
-        default: false
-        }
+        let objection = clientsObjection(freshness, said: said)
+        return objection == .requestDirective || objection != nil && policy.revalidates
     }
 
     /// Why the client refuses the response, fresh or not.
     private func clientsObjection(_ freshness: Freshness, said: ResponseDirectives) -> DiskURLCache.Reason? {
         let asked = directives
         // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
-        if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .cachePolicy }
+        if case .revalidate(let reason) = policy, !(said.isImmutable && freshness.isFresh) { return reason }
         if asked.noCache { return .requestDirective }
         // `max-age=0` asks for validation even within the second of arrival.
         if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }

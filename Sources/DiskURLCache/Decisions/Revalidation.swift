@@ -14,6 +14,12 @@ struct Revalidation: Sendable, Equatable {
     var fields: HeaderFields
     var reason: DiskURLCache.Reason
     var purpose = Purpose.validate
+
+    /// Those that are sent: the client's and the cache's.
+    var tags: [EntityTag] {
+        guard case .tags(let tags)? = fields["If-None-Match"].map(EntityTagCondition.init) else { return [] }
+        return tags
+    }
 }
 
 extension Revalidation {
@@ -35,7 +41,7 @@ extension Revalidation {
         let condition = request.wish("If-None-Match")
         // As it came: some servers write a time in their own zone, and know it again.
         if let response = selected?.response, isValidatable(response, for: request),
-            let date = response.fields["Last-Modified"], date.contains(byte: UInt8(ascii: ":"))
+            let date = response.fields.single("Last-Modified"), date.contains(byte: UInt8(ascii: ":"))
         {
             fields.set("If-Modified-Since", date)
             // With a tag in the request, an origin must not judge by the date (RFC 9110 §13.1.3), and could not confirm

@@ -119,7 +119,7 @@ enum Storability {
     /// RFC 9110 §9.3.3: a POST's 200 whose `Content-Location` is the target holds what a GET would get.
     private static func isRepresentationOfTarget(_ exchange: Exchange) -> Bool {
         guard exchange.status == 200, let target = exchange.url.flatMap({ URL(string: $0) }),
-            let location = exchange.fields["Content-Location"]
+            let location = exchange.fields.single("Content-Location")
         else { return false }
         // An empty reference is the target itself (RFC 3986 §4.4); Foundation makes no URL of it.
         if location.isEmpty { return true }

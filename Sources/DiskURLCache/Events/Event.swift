@@ -120,6 +120,11 @@ extension DiskURLCache {
         public internal(set) var misses = 0
         /// Loads answered from the store after the origin confirmed the response with a 304.
         public internal(set) var revalidations = 0
+        /// Requests that went to the network, whatever became of them: of loads, of refreshes in the background, and of
+        /// tasks that are not cached. What Foundation itself sends besides is not seen: the hops of a redirect in a
+        /// task that is not cached, and a second try over a new connection. A job that must send nothing compares this
+        /// number before and after.
+        public internal(set) var requests = 0
         /// Responses stored.
         public internal(set) var stores = 0
         /// Entries that eviction removed from disk.
@@ -130,9 +135,9 @@ extension DiskURLCache {
         public internal(set) var bytesLoaded = 0
         /// The length of all bodies from the store, which did not have to cross the network.
         public internal(set) var bytesSaved = 0
-        /// The loads by the host of their last request, in canonical spelling: hits, misses, bytes and times. The
-        /// lookups and stores of the `URLCache` methods are not among them. Of the hosts and tags after the first 1,000
-        /// the sum, under the empty name.
+        /// The loads by the host of their last request, in canonical spelling: hits, misses, bytes and times; and the
+        /// requests by their host. The lookups and stores of the `URLCache` methods are not among them. Of the hosts
+        /// and tags after the first 1,000 the sum, under the empty name.
         public internal(set) var byHost: [String: Statistics] = [:]
         /// The same by each of the app's tags (``Options/tags``) that the answer has.
         public internal(set) var byTag: [String: Statistics] = [:]
@@ -154,6 +159,7 @@ extension DiskURLCache {
             diskHits += other.diskHits
             misses += other.misses
             revalidations += other.revalidations
+            requests += other.requests
             stores += other.stores
             evictions += other.evictions
             bytesLoaded = bytesLoaded.addingSaturated(other.bytesLoaded)
@@ -214,7 +220,7 @@ extension DiskURLCache.Statistics: PrintedByDescription {
     package var printedText: String {
         let seconds = (timeSaved * 1_000).rounded() / 1_000
         return "memory hits: \(memoryHits), disk hits: \(diskHits), misses: \(misses), revalidations: \(revalidations),"
-            + " stores: \(stores), evictions: \(evictions), bytes loaded: \(bytesLoaded), bytes saved: \(bytesSaved),"
+            + " requests: \(requests), stores: \(stores), evictions: \(evictions), bytes loaded: \(bytesLoaded), bytes saved: \(bytesSaved),"
             + " seconds saved: \(seconds)"
     }
 }

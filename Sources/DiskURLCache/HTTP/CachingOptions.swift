@@ -110,13 +110,15 @@ enum ReusePolicy: Sendable, Equatable {
     /// Any stored response will do, however stale; without one, fail.
     case dontLoad
     /// Ask the origin before reuse.
-    case revalidate
+    case revalidate(because: DiskURLCache.Reason)
+
+    var revalidates: Bool { if case .revalidate = self { true } else { false } }
 }
 
 extension RequestDirectives {
     /// Whether a request with these directives and this policy wants an answer of the origin, whatever is known of it.
     func wantOrigin(_ policy: ReusePolicy) -> Bool {
-        policy == .reloadIgnoring || policy == .revalidate || noCache || noStore || maxAge == 0
+        policy == .reloadIgnoring || policy.revalidates || noCache || noStore || maxAge == 0
     }
 
     /// Whether it lets a request be sent.

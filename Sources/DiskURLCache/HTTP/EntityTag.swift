@@ -108,10 +108,10 @@ enum EntityTagCondition: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    var entityTag: EntityTag? { fields["ETag"].flatMap(EntityTag.init) }
+    var entityTag: EntityTag? { fields.single("ETag").flatMap(EntityTag.init) }
 
     /// The date of `Last-Modified`; nil if there is none or it is invalid.
     var lastModified: Date? {
-        fields["Last-Modified"].flatMap { HTTPDate.parse($0, reference: responseTime) }
+        fields.single("Last-Modified").flatMap { HTTPDate.parse($0, reference: responseTime) }
     }
 }

@@ -47,7 +47,7 @@ package struct Freshness: Sendable, Equatable {
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
-        guard facts.isOrdinary else { return servedLifetime(of: facts, options: options) }
+        guard !facts.isError else { return servedLifetime(of: facts, options: options) }
         switch options.lifetime {
         case .always(let seconds): return (max(0, seconds), .option)
         case .atLeast(let seconds):
@@ -63,7 +63,7 @@ package struct Freshness: Sendable, Equatable {
     private static func servedLifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
         let stated = facts.statedLifetime(inSharedCache: options.isShared)
         if let stated { return (stated.seconds.count, stated.source) }
-        if facts.isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        if !facts.isError, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         guard let guessed = heuristicLifetime(of: facts, options: options) else { return (0, .none) }
         return (guessed, .heuristic)
     }
@@ -71,8 +71,10 @@ package struct Freshness: Sendable, Equatable {
     /// `max-age`, or `Expires` minus `Date` without one.
     static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Stated? {
         if let seconds = directives.maxAge { return Stated(seconds: seconds, source: .maxAge) }
-        guard directives.targetedField == nil, let expires = response.fields["Expires"] else { return nil }
-        let seconds = HTTPDate.parse(expires, reference: response.responseTime).map { expiry in
+        guard directives.targetedField == nil, response.fields["Expires"] != nil else { return nil }
+        // RFC 9111 §4.2.1: with dates that differ, the response counts as stale.
+        let expires = response.fields.single("Expires")
+        let seconds = expires.flatMap { HTTPDate.parse($0, reference: response.responseTime) }.map { expiry in
             CacheControl.Seconds(count: max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds))
         }
         return Stated(seconds: seconds ?? .invalid, source: .expires)

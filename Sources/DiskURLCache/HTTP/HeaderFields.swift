@@ -128,6 +128,32 @@ package struct HeaderFields: Sendable, Equatable {
         }
     }
 
+    /// The value of a field that a message has once, such as `Location` (RFC 9110 §5.5). Copies of one value count
+    /// once. Nil also for values that differ: whichever were taken, another recipient may take the other one.
+    ///
+    /// `Age`, `Content-Length` and `Date` are read otherwise, since an RFC says what several of them mean.
+    func single(_ name: String) -> String? {
+        guard let joined = self[name] else { return nil }
+        guard joined.contains(byte: UInt8(ascii: ",")) else { return joined }
+        var values: [String] = []
+        forEachField { if $0.equalsIgnoringASCIICase(name) { values.append($1) } }
+        guard values.allSatisfy({ $0.hasSameBytes(as: values[0]) }) else { return nil }
+        // Foundation, and some proxies, join them before they get here.
+        return Self.withoutCopies(values[0])
+    }
+
+    /// One of the equal values that a text joins by ", "; the text itself if it does not.
+    private static func withoutCopies(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        for count in [4, 3, 2] where (bytes.count + 2).isMultiple(of: count) {
+            let one = Array(bytes.prefix(max(0, (bytes.count + 2) / count - 2)))
+            if !one.isEmpty, Array(repeating: one, count: count).joined(separator: ", ".utf8).elementsEqual(bytes) {
+                return String(decoding: one, as: UTF8.self)
+            }
+        }
+        return text
+    }
+
     var isEmpty: Bool { count == 0 }
 
     var count: Int {

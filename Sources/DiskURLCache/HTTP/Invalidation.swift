@@ -40,14 +40,14 @@ struct Invalidation: Sendable, Equatable {
     }
 
     /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they
-    /// have the target's origin. Of a field that is repeated the first value counts, so that an answer cannot remove
-    /// any number of URIs. Empty for safe methods and for error responses.
+    /// have the target's origin. Each counts only with one value, so that an answer cannot remove any number of
+    /// URIs. Empty for safe methods and for error responses.
     static func urls(method: String, target: URL, status: Int, fields: HeaderFields) -> [URL] {
         guard !isSafe(method), (200...399).contains(status) else { return [] }
         var urls = [target]
         for name in ["Location", "Content-Location"] {
             // Without this check one site could empty the cache of another.
-            guard let value = fields.fields.first(where: { $0.name.equalsIgnoringASCIICase(name) })?.value,
+            guard let value = fields.single(name),
                 let url = URL(string: value, relativeTo: target)?.absoluteURL, url.hasSameOrigin(as: target),
                 !urls.contains(url)
             else { continue }

@@ -63,7 +63,7 @@ extension DiskURLCache.Reason {
     static let variantNotInCache = Self(
         "variant-not-in-cache", "not in the cache for this request's values of the fields in Vary", "RFC 9111 §4.1")
     /// The stored response has expired, and may not be used before the origin confirms it.
-    public static let stale = Self("stale", "expired, revalidation required", "RFC 9111 §4.2.4")
+    public static let stale = Self("stale", "expired, so the origin has to be asked", "RFC 9111 §4.2.4")
     /// The stored response says `no-cache`: the origin has to confirm it before each use.
     static let noCache = Self(
         "no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4",
@@ -78,6 +78,8 @@ extension DiskURLCache.Reason {
     public static let cachePolicy = Self(
         "cache-policy", "the request's cachePolicy requires the network",
         advice: "Leave the request's cachePolicy at .useProtocolCachePolicy.")
+    /// `DiskURLCache.answers(for:)`: the second answer.
+    static let newest = Self("newest", "the app asks for the newest response (answers(for:))")
     static let unsupportedRange = Self(
         "unsupported-range", "the request asks for several ranges, or uses a unit other than bytes", "RFC 9110 §14.2")
     static let rangeNotHeld = Self(

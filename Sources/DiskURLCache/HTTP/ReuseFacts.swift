@@ -24,11 +24,9 @@ package final class ReuseFacts: Sendable {
         return Freshness.Stated(seconds: seconds, source: .sharedMaxAge)
     }
 
-    /// Options never lengthen the life of an error: a missing image would stay missing.
+    /// Options give every other status a lifetime, and never lengthen the life of an error: a missing image would stay
+    /// missing.
     var isError: Bool { status >= 400 }
-
-    /// Options may give such a status a lifetime.
-    var isOrdinary: Bool { StatusCode.isHeuristicallyCacheable(status) && !isError }
 
     /// Seconds that the response may be used stale while it is refreshed (RFC 5861 §3).
     func staleWhileRevalidate(_ options: CachingOptions) -> Int64? {
@@ -49,7 +47,7 @@ package final class ReuseFacts: Sendable {
 
     /// Seconds from the arrival to the time that `Retry-After` names (RFC 9110 §10.2.3), as seconds or as a date.
     var retryAfter: Int64? {
-        guard let value = response.fields["Retry-After"] else { return nil }
+        guard let value = response.fields.single("Retry-After") else { return nil }
         if let seconds = Int64(value) { return max(0, seconds) }
         return HTTPDate.parse(value, reference: responseTime).map { $0.timeIntervalSince(responseTime).wholeSeconds }
     }

@@ -56,7 +56,7 @@ extension Explainer {
             say(.storing, "If the body contradicts \(digests.names), it is not stored after all.", "RFC 9530 §3")
         }
         sayFreshness(of: response, received.options, .storing, .storing)
-        if let location = fields["Location"], (300...399).contains(status) {
+        if let location = fields.single("Location"), (300...399).contains(status) {
             say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
         }
         let next = RequestDecider(

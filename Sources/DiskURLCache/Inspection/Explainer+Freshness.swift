@@ -87,7 +87,7 @@ extension Explainer {
                 .advice, "With no-cache each use is revalidated; with max-age, uses within that time are not.",
                 "RFC 9111 §5.2.2.4")
         case .none:
-            let app = reuse.isOrdinary ? "; the app can set lifetime: .whenMissing(…) in a rule or in cacheOptions" : ""
+            let app = reuse.isError ? "" : "; the app can set lifetime: .whenMissing(…) in a rule or in cacheOptions"
             say(.advice, "The origin could send Cache-Control: max-age=…\(app).", "RFC 9111 §5.2.2.1")
         case .heuristic:
             say(.advice, "The lifetime is a guess; a max-age from the origin would be reliable.", "RFC 9111 §4.2.2")

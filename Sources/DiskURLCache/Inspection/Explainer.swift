@@ -58,7 +58,7 @@ package struct Explainer {
         self.now = now
         self.received = received
         self.variants = variants.filter(\.isHTTP)
-        facts = RequestFacts(request)
+        facts = RequestFacts(request, key: key.key)
         self.options = options
         if key.key != nil {
             self.options.allow(facts.method)

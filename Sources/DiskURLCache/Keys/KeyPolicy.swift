@@ -99,8 +99,8 @@ extension DiskURLCache {
         }
 
         /// Names the user of a request, for credentials that change: tokens that are renewed, requests that are signed
-        /// anew each time. The name takes the place of `Authorization` in the key, so that a user finds what was stored
-        /// with earlier credentials.
+        /// anew each time. The name takes the place of `Authorization` in the key, and where a response says
+        /// `Vary: Authorization`, so that a user finds what was stored with earlier credentials.
         ///
         /// - Warning: Requests for which the closure returns the same name **share their responses, whatever their
         ///   credentials are**. Name the account, not the device, and only when the app knows that the request is sent

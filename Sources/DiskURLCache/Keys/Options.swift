@@ -19,8 +19,8 @@ extension DiskURLCache {
             package static let allNamed: [Storage] = [.memoryAndDisk, .memoryOnly, .never]
         }
 
-        /// How long responses are fresh. It does not apply to responses with `no-store` and to errors (status 400 and
-        /// above).
+        /// How long responses are fresh, redirects included. It does not apply to responses with `no-store` and to
+        /// errors (status 400 and above).
         public enum Lifetime: Sendable, Hashable, CodedByForm {
             /// This long if the server sends no lifetime. The cache then does not guess one.
             case whenMissing(TimeSpan)

@@ -89,6 +89,13 @@ extension DiskURLCache {
         /// Whether this is a copy of the other request, and neither was changed since.
         func isIdentical(to other: Request) -> Bool { contents === other.contents }
 
+        /// Whether an origin cannot tell the requests apart. The cookies that an answer sets make a difference.
+        func asksTheSame(as other: Request) -> Bool {
+            let (mine, theirs) = (contents.values, other.contents.values)
+            return mine.method == theirs.method && mine.url == theirs.url && mine.headerFields == theirs.headerFields
+                && mine.body == theirs.body
+        }
+
         /// For a redirect that changes the method to GET.
         mutating func dropBody() {
             change(.body) { values in
@@ -99,8 +106,10 @@ extension DiskURLCache {
 
         package init(_ request: URLRequest) { self.init(request, url: request.url) }
 
-        /// - Parameter url: of the request, which the caller has read.
-        init(_ request: URLRequest, url: URL?) {
+        /// - Parameters:
+        ///   - url: of the request, which the caller has read.
+        ///   - policy: in place of the request's.
+        init(_ request: URLRequest, url: URL?, policy: ReusePolicy? = nil) {
             let method = request.httpMethod ?? "GET"
             contents = Contents(
                 Values(
@@ -108,7 +117,7 @@ extension DiskURLCache {
                     headerFields: HeaderFields(request), body: request.httpBody,
                     hasBodyStream: request.httpBodyStream != nil, timeout: request.timeoutInterval,
                     options: request.mayCarryOptions ? request.cacheOptions : nil,
-                    policy: ReusePolicy(request.cachePolicy), original: request))
+                    policy: policy ?? ReusePolicy(request.cachePolicy), original: request))
         }
 
         /// Whether a session adds its cookies. Of requests that were no `URLRequest`, the app sees to the cookies.
@@ -183,8 +192,12 @@ extension HeaderFields {
 }
 
 extension RequestFacts {
-    convenience init(_ request: DiskURLCache.Request, salt: CredentialSalt? = nil) {
-        self.init(method: request.method, fields: request.headerFields, salt: salt)
+    /// - Parameter key: if it replaces `Authorization`, the facts are without that field: a response with
+    ///   `Vary: Authorization` is for the user whom the key names, whatever credentials were sent.
+    convenience init(_ request: DiskURLCache.Request, key: RequestKey?, salt: CredentialSalt? = nil) {
+        var fields = request.headerFields
+        if key?.replacesAuthorization == true { fields.remove("Authorization") }
+        self.init(method: request.method, fields: fields, salt: salt)
     }
 }
 
@@ -194,7 +207,7 @@ extension ReusePolicy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reloadIgnoring
         case .returnCacheDataElseLoad: self = .elseLoad
         case .returnCacheDataDontLoad: self = .dontLoad
-        case .reloadRevalidatingCacheData: self = .revalidate
+        case .reloadRevalidatingCacheData: self = .revalidate(because: .cachePolicy)
         default: self = .useProtocol
         }
     }

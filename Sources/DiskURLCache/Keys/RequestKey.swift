@@ -13,16 +13,20 @@ package struct RequestKey: Sendable, Hashable {
     private let otherURI: String?
     /// Whether the request is a `HEAD`, which has the same key as a `GET`: not compared.
     let isForHead: Bool
+    /// Whether the policy, and not `Authorization`, tells the users apart: that field then selects nothing among what
+    /// is stored under the key either. Not compared.
+    let replacesAuthorization: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.
     package let hashValue: Int
     /// The hash of the canonical URL: names the resource on disk. A hit in memory does not need it.
     var resource: UInt64 { if let otherURI { KeyName.resource(of: otherURI) } else { KeyName.resource(of: text) } }
 
     /// - Parameter uri: nil if it is the same as `text`.
-    init(text: String, uri: String?, isForHead: Bool) {
+    init(text: String, uri: String?, isForHead: Bool, replacesAuthorization: Bool = false) {
         self.text = text
         otherURI = uri
         self.isForHead = isForHead
+        self.replacesAuthorization = replacesAuthorization
         hashValue = TextHash.hash(text)
     }
 
@@ -199,7 +203,8 @@ extension DiskURLCache.KeyPolicy {
             text = recipeText(request, form, method: isRead ? "GET" : method, uri: uri)
         }
         if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
-        text += userText(of: request, credentials, form)
+        let user = userText(of: request, form)
+        text += user ?? credentials.map { "\nauthorization:\(form.salted($0))" } ?? ""
         // RFC 9110 §7.1: the `Host` field may differ from the host of the URL.
         let hostField = request.headerFields["Host"].map { parts.canonical(hostField: $0) }
         if let hostField, hostField[...] != parts.authority {
@@ -207,7 +212,9 @@ extension DiskURLCache.KeyPolicy {
         } else if parts.hasTrailingDot {
             text += "\nhost:\(parts.host)."
         }
-        return .key(RequestKey(text: text + form.text, uri: uri, isForHead: method == "HEAD"))
+        return .key(
+            RequestKey(
+                text: text + form.text, uri: uri, isForHead: method == "HEAD", replacesAuthorization: user != nil))
     }
 
     /// The standard policy: the key of a request is its method and its URL.
@@ -219,16 +226,15 @@ extension DiskURLCache.KeyPolicy {
     /// Whether `Authorization` alone tells the users apart.
     var identifiesByAuthorization: Bool { if case .authorization = user { true } else { false } }
 
-    /// What tells the user apart. In a shared cache that is never left to the app: a mistake would give one user's
-    /// responses to all others.
-    private func userText(of request: DiskURLCache.Request, _ credentials: String?, _ form: RequestKey.Form) -> String {
-        let authorization = credentials.map { "\nauthorization:\(form.salted($0))" } ?? ""
-        if form.isShared { return authorization }
+    /// What tells the user apart in the place of `Authorization`; nil if that field does. In a shared cache that is
+    /// never left to the app: a mistake would give one user's responses to all others.
+    private func userText(of request: DiskURLCache.Request, _ form: RequestKey.Form) -> String? {
+        if form.isShared { return nil }
         switch user {
-        case .authorization: return authorization
+        case .authorization: return nil
         case .ignored: return ""
         case .named(let name):
-            guard let name = name(request.urlRequest) else { return authorization }
+            guard let name = name(request.urlRequest) else { return nil }
             let salted = form.salted("account \(name)")
             // The length makes sure that a name cannot look like the next part of the key.
             return "\naccount:\(salted.utf8.count):\(salted)"

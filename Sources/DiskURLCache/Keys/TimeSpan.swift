@@ -22,6 +22,17 @@ extension DiskURLCache {
         /// A number of days of 24 hours.
         public static func days(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 86_400) }
 
+        /// A number of thousandths of a second.
+        public static func milliseconds(_ count: Int) -> TimeSpan { TimeSpan(seconds: Double(count) / 1_000) }
+        /// A whole number of seconds.
+        public static func seconds(_ count: Int) -> TimeSpan { seconds(Double(count)) }
+        /// A whole number of minutes.
+        public static func minutes(_ count: Int) -> TimeSpan { minutes(Double(count)) }
+        /// A whole number of hours.
+        public static func hours(_ count: Int) -> TimeSpan { hours(Double(count)) }
+        /// A whole number of days of 24 hours.
+        public static func days(_ count: Int) -> TimeSpan { days(Double(count)) }
+
         private init(seconds: TimeInterval) { self.seconds = seconds }
 
         /// Finite, since a coder may know no other numbers: for ever is a hundred years, and what is no number is 0.

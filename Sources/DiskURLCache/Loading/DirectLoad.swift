@@ -118,6 +118,8 @@ final class DirectLoad: LoadClient {
         }
     }
 
+    var decidesRedirects: Bool { redirect != nil }
+
     func bodyArrived() { hear { _ in } }
 
     func close() {}

@@ -27,6 +27,10 @@ protocol LoadClient: AnyObject, Sendable {
     /// Whether the client confirms each response before it is stored.
     var confirmsStorage: Bool { get }
 
+    /// Whether it may want a redirect as the answer. If not, it follows every one, and `confirmRedirect` completes with
+    /// a request.
+    var decidesRedirects: Bool { get }
+
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
 
@@ -51,6 +55,7 @@ protocol LoadClient: AnyObject, Sendable {
 extension LoadClient {
     var acceptsPieces: Bool { false }
     var confirmsStorage: Bool { false }
+    var decidesRedirects: Bool { false }
     var priority: Float { URLSessionTask.defaultPriority }
     var isPaused: Bool { false }
 

@@ -38,6 +38,7 @@ extension LoadDriver {
         }
         body?.discard()
         guard !isLate else { return }
+        cache.hub.countRequest(to: hop.host)
         transport.send(request, inPieces: client?.acceptsPieces == true, token: token, receiver: self)
     }
 
@@ -120,7 +121,20 @@ extension LoadDriver {
         guard let (actions, hop, ticket) = received else { return false }
         cache.noteAnswer(status: head.status, to: hop, ticket)
         perform(actions[...], at: place)
+        if (300...399).contains(head.status) { limitRedirectBody() }
         return true
+    }
+
+    /// The seconds that the body of a redirect has behind its head. The target is known by then, and nobody sees the
+    /// body; a shorter time would close connections that are worth to be kept.
+    private static let timeOfRedirectBody: TimeInterval = 1
+
+    private func limitRedirectBody() {
+        guard client?.decidesRedirects == false, state.withLock({ $0.machine.awaitsRedirectBody }) else { return }
+        setDeadline(in: Self.timeOfRedirectBody) { [self] in
+            // The app may be asked about the next request.
+            CacheCore.lookupQueue.async { self.handle(.redirectBodyIsLate, at: .files) }
+        }
     }
 
     private func receive(_ data: Data, of token: FetchToken, at place: Place) {
@@ -152,7 +166,7 @@ extension LoadDriver {
     private func takeRole(for hop: ResolvedRequest, _ key: RequestKey, ended: UInt64) -> LoadTable.Role {
         let identity = FetchIdentity(
             key: key, owner: transport.owner, lastRemoval: cache.store.removals.last(concerning: key),
-            fields: hop.facts.fields)
+            fields: hop.request.headerFields)
         let (leadsAlready, looksAgain) = state.withLock { state in
             // This load sends a second request, for example after a 304 that confirms no response. It must not wait for
             // itself.
@@ -245,7 +259,7 @@ extension LoadDriver {
     /// The beginning of a refresh; nil if one of this key is in progress.
     func refresh(_ revalidation: Revalidation) -> (@Sendable () -> Void)? {
         let (hop, variants) = state.withLock { ($0.hop, $0.machine.stored.variants) }
-        guard let key = hop.key, cache.loads.beginRefresh(key) else { return nil }
+        guard let key = hop.key, cache.loads.beginRefresh(key, now: cache.now) else { return nil }
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }

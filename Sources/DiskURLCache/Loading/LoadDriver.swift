@@ -309,7 +309,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         body?.complete()
         body?.discard()
         Timeouts.shared.cancel(deadline)
-        if let refreshKey { cache.loads.endRefresh(refreshKey) }
+        if let refreshKey { cache.loads.endRefresh(refreshKey, hasRefreshed: report.hasRefreshed, now: now) }
         Trace.end("load", span, report.cacheStatus(name: nil).fieldValue)
         guard client != nil else { return report }
         if let used { cache.addTags(to: used, of: hop) }

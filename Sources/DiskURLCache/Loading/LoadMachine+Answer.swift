@@ -21,7 +21,7 @@ extension LoadMachine {
         var decision = decider(now: now).decision()
         if !followedKeys.isEmpty, case .useStored(let reuse) = decision, isCycle(reuse) {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
-            decision = decider(now: now, policy: .revalidate).decision()
+            decision = decider(now: now, policy: .revalidate(because: .cachePolicy)).decision()
         }
         if waited != nil, let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }
         switch decision {
@@ -150,7 +150,12 @@ extension LoadMachine {
     }
 
     mutating func redirected(_ answer: Answer, next: DiskURLCache.Request) -> [Action] {
-        guard hops < DiskURLCache.Request.redirectLimit else {
+        var isLoop = false
+        if answer.decision != nil {
+            isLoop = redirectsByOrigin.contains { $0.from.asksTheSame(as: hop.request) && $0.to.asksTheSame(as: next) }
+            redirectsByOrigin.append((hop.request, next))
+        }
+        guard hops < DiskURLCache.Request.redirectLimit, !isLoop else {
             let failure = fail(loadError(.httpTooManyRedirects), because: .failed(code: "redirects"))
             // Stored, these redirects would fail each later load without a request.
             let keys = followedKeys.union([hop.key].compactMap { $0 })

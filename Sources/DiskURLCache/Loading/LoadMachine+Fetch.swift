@@ -58,7 +58,7 @@ extension LoadMachine {
         var decision = ResponseDecision.decide(exchange, options: options)
         if case .useStaleOnError(let reuse) = decision, isCycle(reuse) {
             // It would lead in a circle: the error is delivered.
-            exchange.policy = .revalidate
+            exchange.policy = .revalidate(because: .cachePolicy)
             decision = ResponseDecision.decide(exchange, options: options)
         }
         // Before all that is stored: the answer itself was asked for before the removal.
@@ -179,6 +179,13 @@ extension LoadMachine {
         }
     }
 
+    /// Goes on to the next hop without the rest of a redirect's body. The redirect is not stored without it.
+    mutating func followEarly(_ fetch: Fetch) -> [Action] {
+        guard let answer = fetch.answer, let next = answer.redirect, case .deliver(_, let changes)? = answer.decision
+        else { return [] }
+        return [.cancelFetch] + changes.map { .change($0) } + redirected(answer, next: next)
+    }
+
     /// Stores the answer.
     /// - Parameter edited: nil if the delegate or the app refused it.
     mutating func store(_ answer: Answer, edited: EditedResponse?) -> [Action] {
@@ -273,9 +280,8 @@ extension LoadMachine {
             return fail(loadError(.unknown))
         }
         var head = presentation.head(of: updated, age: nil)
-        // The client's, who gets them with each other answer; they are not stored.
         answer.head.fields.forEachField { name, value in
-            if name.equalsIgnoringASCIICase("Set-Cookie") { head.fields.append(name, value) }
+            if StorableFields.forThisAnswer.contains(name) { head.fields.append(name, value) }
         }
         used = variant
         report.note(
@@ -284,7 +290,8 @@ extension LoadMachine {
             storage: storage)
         let part = whole.part(presentation)
         if presentation.keepsStatus, let next = redirect(status: updated.status, fields: updated.fields) {
-            return actions + redirected(Answer(head, redirect: next, stored: part), next: next)
+            let redirect = Answer(head, decision: answer.decision, redirect: next, stored: part)
+            return actions + redirected(redirect, next: next)
         }
         report.bytes += part.count
         actions.append(.deliverStoredHead(head))

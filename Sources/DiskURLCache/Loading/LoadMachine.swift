@@ -33,6 +33,8 @@ struct LoadMachine {
         case head(status: Int, fields: HeaderFields, options: CachingOptions, now: Date)
         case data(Data)
         case ended(Swift.Error?, now: Date)
+        /// The body of a redirect takes its time, and the client, which follows every redirect, will not see it.
+        case redirectBodyIsLate
         /// Reply to `.confirmStorage`: the response to store, or nil to store none.
         case storageConfirmed(EditedResponse?)
         /// Reply to `.redirect`: the request to follow, or nil to deliver the redirect itself.
@@ -219,6 +221,8 @@ struct LoadMachine {
     /// The keys of the hops before this one. A redirect that is stored under one of them has led back here: it is asked
     /// for at the origin before it is followed again.
     var followedKeys: Set<RequestKey> = []
+    /// The redirects by which the origin has answered this load: the request, and the one that follows it.
+    var redirectsByOrigin: [(from: DiskURLCache.Request, to: DiskURLCache.Request)] = []
     /// Set once the time for a head is over: no request is sent any more.
     var timeout: URLError?
     /// The bytes of the rest of a body that had arrived when the time for a head was over last.
@@ -250,6 +254,11 @@ struct LoadMachine {
     var isFetching: Bool { if case .fetching = state { true } else { false } }
     /// A request was sent, and its final head has not arrived.
     var awaitsHead: Bool { if case .fetching(let fetch) = state { fetch.answer == nil } else { false } }
+
+    /// The body of a redirect arrives, behind which the next hop comes.
+    var awaitsRedirectBody: Bool {
+        if case .fetching(let fetch) = state { fetch.answer?.redirect != nil && !isRefresh } else { false }
+    }
 
     /// A stored body is read for an answer that has arrived, and may be joined with it.
     var readsForAnswer: Bool { if case .readingForAnswer = state { true } else { false } }
@@ -302,6 +311,8 @@ struct LoadMachine {
             // A protocol class of the app may send data before a head.
             return fetch.answer.map { receive(data, for: $0) } ?? []
         case (.fetching(let fetch), .ended(let error, let now)): return end(fetch, error: error, now: now)
+        case (.fetching(let fetch), .redirectBodyIsLate): return followEarly(fetch)
+        case (_, .redirectBodyIsLate): return []
         case (.confirmingStorage(let answer), .storageConfirmed(let edited)): return store(answer, edited: edited)
         case (.redirecting(let answer), .redirectDecided(let next, let now)):
             return next.map { follow($0, now: now) } ?? deliver(answer)

@@ -138,6 +138,13 @@ struct LoadReport: Sendable {
 
     var duration: TimeInterval { (values.endedAt ?? startedAt).timeIntervalSince(startedAt) }
 
+    /// Whether a stored response was confirmed or replaced.
+    var hasRefreshed: Bool {
+        if case .stored? = storage { return true }
+        if case .revalidated = outcome { return true }
+        return false
+    }
+
     var isStale: Bool {
         switch outcome {
         case .hit(_, let allowance), .standIn(_, let allowance, _): allowance != nil
@@ -221,8 +228,16 @@ extension EventHub {
     fileprivate func count(_ load: LoadReport, host: String, tags: Set<String>) {
         count { statistics in
             statistics.count(load)
-            statistics.byHost.count(load, under: host)
-            for tag in tags { statistics.byTag.count(load, under: tag) }
+            statistics.byHost.count(under: host) { $0.count(load) }
+            for tag in tags { statistics.byTag.count(under: tag) { $0.count(load) } }
+        }
+    }
+
+    /// Counts a request that goes to the network.
+    func countRequest(to host: String) {
+        count { statistics in
+            statistics.requests += 1
+            statistics.byHost.count(under: host) { $0.requests += 1 }
         }
     }
 }
@@ -253,8 +268,8 @@ extension [String: DiskURLCache.Statistics] {
     /// A crawler has any number of hosts.
     private static let limit = 1_000
 
-    fileprivate mutating func count(_ load: LoadReport, under name: String) {
+    fileprivate mutating func count(under name: String, _ change: (inout DiskURLCache.Statistics) -> Void) {
         let isNew = count >= Self.limit && self[name] == nil
-        self[isNew ? "" : name, default: DiskURLCache.Statistics()].count(load)
+        change(&self[isNew ? "" : name, default: DiskURLCache.Statistics()])
     }
 }

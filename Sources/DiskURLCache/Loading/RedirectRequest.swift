@@ -18,7 +18,7 @@ extension DiskURLCache.Request {
     /// Nil when the response is no redirect that can be followed: it is then the answer.
     func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
         guard [301, 302, 303, 307, 308].contains(status) else { return nil }
-        guard let base = foundationURL, let location = fields["Location"] else { return nil }
+        guard let base = foundationURL, let location = fields.single("Location") else { return nil }
         guard let target = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
         guard let scheme = target.scheme?.lowercased(), ["http", "https"].contains(scheme) else { return nil }
         guard target.host?.isEmpty == false else { return nil }

@@ -11,6 +11,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// With completion handlers, each `didLoad` replaces the data before it.
     let acceptsPieces: Bool
     var confirmsStorage: Bool { acceptsPieces }
+    var decidesRedirects: Bool { !delegates.isEmpty }
 
     private weak var urlProtocol: URLProtocol?
     let task: URLSessionTask

@@ -99,6 +99,70 @@ import Testing
         #expect(cache.statistics.bytesLoaded == 10 && cache.statistics.bytesSaved == 10)
     }
 
+    /// A job that must send nothing can prove it, whatever became of what it sent.
+    @Test(.loadsOnLinux) func eachRequestThatGoesOutIsCounted() async throws {
+        let origin = try OriginServer { request in
+            switch request.path {
+            case "/way": .status(302, "", ["Location": "/a"])
+            case "/broken": OriginResponse(ending: .noResponse)
+            default: .ok("a", ["Cache-Control": "max-age=10, stale-while-revalidate=100"])
+            }
+        }
+        let cache = makeCache()
+        let session = cache.makeSession()
+        defer { session.invalidateAndCancel() }
+        func expectAll() {
+            #expect(cache.statistics.requests == origin.requests.count)
+            #expect(cache.statistics.byHost["127.0.0.1"]?.requests == origin.requests.count)
+        }
+        // First: where a connection was used before, libcurl sends the request again by itself.
+        _ = try? await cache.data(from: origin.url("/broken"))
+        _ = try await cache.data(from: origin.url("/way"))
+        var post = URLRequest(origin.url("/post"))
+        post.httpMethod = "POST"
+        _ = try await session.upload(for: post, from: Data("body".utf8))
+        expectAll()
+        clock.advance(by: 50)
+        _ = try await cache.data(from: origin.url("/a"))
+        await eventually("the refresh") { origin.requests.count == 5 && !cache.isRefreshing }
+        expectAll()
+        cache.isOffline = true
+        _ = try await cache.data(from: origin.url("/a"))
+        _ = try? await cache.data(from: origin.url("/new"))
+        expectAll()
+    }
+
+    @Test func anAnswerThatTakesLongerIsReplacedByOneThatIsNotTooOld() async throws {
+        let (gate, fails) = (Gate(), Flag())
+        let origin = try OriginServer { request in
+            if fails.value { return OriginResponse(status: 503) }
+            var response = OriginResponse.ok("\(request.number)", ["Cache-Control": "no-cache"])
+            if request.number == 2 { response.beforeHead = { gate.wait() } }
+            return response
+        }
+        let cache = makeCache()
+        let request = URLRequest(url: origin.url("/a"))
+        func load(_ time: DiskURLCache.TimeSpan, _ age: DiskURLCache.TimeSpan) async throws -> String {
+            let answer = try await cache.data(for: request, within: time, orNotOlderThan: age)
+            return String(decoding: answer.data, as: UTF8.self)
+        }
+        #expect(try await load(.milliseconds(1), .hours(1)) == "1", "nothing is stored")
+        clock.advance(by: 100)
+        let events = cache.events()
+        #expect(try await load(.milliseconds(1), 100) == "1")
+        gate.open()
+        await events.stored()
+        #expect(cache.cachedResponse(for: request)?.data == Data("2".utf8), "the request went on")
+        #expect(try await load(60, 100) == "3")
+        clock.advance(by: 100)
+        #expect(try await load(.milliseconds(1), 99) == "4", "the stored one is too old")
+        fails.set()
+        #expect(try await load(60, 100) == "4")
+        let waiting = Task { try await load(60, 100) }
+        waiting.cancel()
+        await #expect(throws: (any Error).self) { try await waiting.value }
+    }
+
     @Test func aPrefetchTellsOfEachResponseAsItEnds() async throws {
         let origin = try OriginServer { request in
             request.path == "/0" ? .status(404) : .ok(String(repeating: "x", count: 5), ["Cache-Control": "max-age=60"])
@@ -145,12 +209,17 @@ import Testing
         }
         let cache = makeCache()
         let request = URLRequest(url: origin.url("/a"))
+        var reasons: [DiskURLCache.Reason] = []
         func collect(alwaysRefreshing: Bool = false) async throws -> [(
             String, DiskURLCache.Answer.Source, Bool
         )] {
             var elements: [(String, DiskURLCache.Answer.Source, Bool)] = []
             for try await answer in cache.answers(for: request, alwaysRefreshing: alwaysRefreshing) {
                 elements.append((String(decoding: answer.data, as: UTF8.self), answer.source, answer.isStale))
+                switch answer.report.outcome {
+                case .miss(let reason), .expired(let reason): reasons.append(reason)
+                default: break
+                }
             }
             return elements
         }
@@ -165,6 +234,7 @@ import Testing
         #expect(stale.map(\.0) == ["version 2", "version 3"])
         #expect(stale.map(\.2) == [true, false])
         #expect(stale.map(\.1) == [.stored(.memory), .network])
+        #expect(reasons == [.notInCache, .newest, .stale])
         clock.advance(by: 100)
         origin.stop()
         var seen: [String] = []
@@ -281,13 +351,16 @@ import Testing
     }
 
     /// Foundation traps when such a request is changed.
-    @Test func aRequestWithoutAURLFails() async throws {
+    @Test func aRequestWithoutAURLOfHTTPFails() async throws {
         var request = URLRequest(url: Responses.url())
         request.url = nil
         let cache = makeCache()
         await #expect(throws: URLError.self) { for try await _ in cache.answers(for: request) {} }
         let session = URLSession(configuration: .ephemeral)
         await #expect(throws: URLError.self) { for try await _ in cache.answers(for: request, session: session) {} }
+        let inline = URLRequest(url: try #require(URL(string: "data:text/plain,x")))
+        let error = await #expect(throws: URLError.self) { try await cache.data(for: inline) }
+        #expect(error?.code == .badServerResponse)
     }
 
     /// The way to an answer may be stored longer than the answer. An error of the origin replaces no answer.
@@ -310,7 +383,18 @@ import Testing
         clock.advance(by: 100)
         #expect(try await collect() == ["version 4", "version 6"])
         fails.set()
-        #expect(try await collect(alwaysRefreshing: true) == ["version 6"])
+        var seen: [String] = []
+        do {
+            for try await answer in cache.answers(for: URLRequest(origin.url("/a")), alwaysRefreshing: true) {
+                seen.append(String(decoding: answer.data, as: UTF8.self))
+            }
+            Issue.record("no error")
+        } catch let error as URLError {
+            #expect(error.code == .badServerResponse && error.errorUserInfo["status"] as? Int == 503)
+            let reason = error.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
+            #expect(reason == "The origin answered with status 503.")
+        }
+        #expect(seen == ["version 6"])
     }
 
     @Test func cachingByHand() async throws {

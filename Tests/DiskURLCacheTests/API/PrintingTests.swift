@@ -79,6 +79,8 @@ struct PrintingTests {
         _ = cache.cachedResponse(for: Responses.request("/a"))
         let printed = "\(cache)"
         #expect(printed.hasPrefix("DiskURLCache: 1048576 bytes in memory, 2097152 bytes in \(scratch.url.path)/cache"))
+        let inMemory = "\(DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))"
+        #expect(inMemory.hasPrefix("DiskURLCache: 1048576 bytes in memory, no disk, private"))
         #expect(printed.contains("in use: \(cache.currentMemoryUsage) bytes in memory; memory hits: 1, disk hits: 0"))
         cache.isOffline = true
         #expect("\(cache)".hasPrefix("DiskURLCache, offline: "))

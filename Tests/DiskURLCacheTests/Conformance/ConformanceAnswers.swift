@@ -42,6 +42,7 @@ extension ConformanceRow {
         "conditional-etag-weak-respond-backslash",
         "conditional-etag-weak-respond-omit-slash",
         // Not stored.
+        "304-etag-update-response-Clear-Site-Data",
         "304-etag-update-response-Set-Cookie",
         // These describe the stored bytes, or name another response (§3.2, §4.3.4).
         "304-etag-update-response-Content-Location",

@@ -26,7 +26,8 @@ extension ConformanceRow {
 
     /// A requirement that is refused by choice.
     static let refused: [String: String] = [
-        "headers-store-Set-Cookie": "cookies go to the cookie storage once and are not replayed from the cache (§3.1)"
+        "headers-store-Set-Cookie": "cookies go to the cookie storage once and are not replayed from the cache (§3.1)",
+        "headers-store-Clear-Site-Data": "an order to delete is carried out once, and is not replayed from the cache",
     ]
 
     /// What the specifications do not allow as the rows ask for it.

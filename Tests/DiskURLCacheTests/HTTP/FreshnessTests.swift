@@ -40,6 +40,9 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
             id: "two valid Expires", reused: false,
             fields: ["Expires": httpDate(3600), "expires": httpDate(3601), "Date": httpDate()]),
         ReuseRow(
+            id: "one Expires, twice", reused: true,
+            fields: ["Expires": httpDate(3600), "expires": httpDate(3600), "Date": httpDate()]),
+        ReuseRow(
             id: "a tenth, and no more", reused: false,
             fields: ["Last-Modified": httpDate(-1000), "Date": httpDate()], pause: 100),
         ReuseRow(

@@ -1,6 +1,11 @@
+import Foundation
 import Testing
 
 @testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 @Suite struct HeaderFieldsTests {
     @Test func namesCompareWithoutRegardToCase() {
@@ -8,6 +13,46 @@ import Testing
         #expect(fields["eTAG"] == "\"a\", \"b\"")
         #expect(fields.values(of: "Etag") == ["\"a\"", "\"b\""])
         #expect(fields["Expires"] == nil)
+    }
+
+    /// A field that has one value may come twice, or joined by Foundation or a proxy.
+    @Test func copiesOfAValueCountOnceAndOtherValuesNotAtAll() {
+        let date = "Wed, 01 Jan 2020 00:00:00 GMT"
+        for value in ["/a", "\"a, b\"", date, ""] {
+            for copies in 1...4 {
+                let values = Array(repeating: value, count: copies)
+                #expect(HeaderFields(values.map { .init(name: "A", value: $0) }).single("a") == value)
+                guard value != "" else { continue }
+                #expect(HeaderFields(dictionary: ["A": values.joined(separator: ", ")]).single("a") == value)
+            }
+            #expect((["A": value, "a": "/b"] as HeaderFields).single("A") == nil)
+        }
+        #expect((["B": "1"] as HeaderFields).single("A") == nil)
+        #expect(HeaderFields(dictionary: ["A": "/a, /b"]).single("A") == "/a, /b")
+    }
+
+    /// Each field that has one value is read in this way.
+    @Test func fieldsOfOneValueMayComeTwice() throws {
+        func twice(_ name: String, _ value: String, _ other: String? = nil) -> HeaderFields {
+            [name: value, name.lowercased(): other ?? value]
+        }
+        let request = DiskURLCache.Request(URLRequest(url: Responses.url("/from")))
+        #expect(request.following(status: 302, fields: twice("Location", "/to"))?.foundationURL == Responses.url("/to"))
+        #expect(request.following(status: 302, fields: twice("Location", "/to", "/evil")) == nil)
+        func stored(_ fields: HeaderFields) -> StoredResponse {
+            let now = PureCache.start
+            return StoredResponse(
+                method: "GET", status: 206, fields: fields, requestTime: now, responseTime: now, vary: .none)
+        }
+        #expect(ReuseFacts(stored(twice("Retry-After", "9"))).retryAfter == 9)
+        #expect(ReuseFacts(stored(twice("Retry-After", "9", "90"))).retryAfter == nil)
+        #expect(stored(twice("ETag", "\"a\"")).entityTag?.text == "\"a\"")
+        #expect(stored(twice("ETag", "\"a\"", "\"b\"")).entityTag == nil)
+        #expect(stored(twice("Last-Modified", httpDate())).lastModified == PureCache.start)
+        #expect(PartialContent.isConsistent(stored(twice("Content-Range", "bytes 0-4/9")), length: 5))
+        #expect(!PartialContent.isConsistent(stored(twice("Content-Range", "bytes 0-4/9", "bytes 0-5/9")), length: 5))
+        let expires = ReuseFacts(stored(twice("Expires", httpDate(60)))).statedLifetime(inSharedCache: false)
+        #expect(expires?.seconds.count == 60)
     }
 
     /// Foundation keeps fields in a dictionary, whose order differs from one to the next.

@@ -189,7 +189,7 @@ import Testing
             cache.now += [-1e3, 0, 1, 4, 50].randomElement(using: &generator) ?? 0
             cache.options.isOffline = Int.random(in: 0..<20, using: &generator) == 0
             let policies: [ReusePolicy] = [
-                .useProtocol, .useProtocol, .elseLoad, .dontLoad, .revalidate, .reloadIgnoring,
+                .useProtocol, .useProtocol, .elseLoad, .dontLoad, .revalidate(because: .cachePolicy), .reloadIgnoring,
             ]
             let policy = policies.randomElement(using: &generator) ?? .useProtocol
             let status = [200, 200, 206, 304, 404, 416, 500, 301].randomElement(using: &generator) ?? 200

@@ -62,6 +62,9 @@ import Testing
         var cache = PureCache()
         _ = cache.load(answer: ["Cache-Control": "max-age=3600"])
         #expect(cache.load(["Pragma": "foo"]).source == .stored)
+        let reload = cache.load(["Pragma": "foo"], policy: .reloadIgnoring).asked?.fields
+        #expect(reload?["Pragma"] == "foo" && reload?["Cache-Control"] == "no-cache")
+        #expect(cache.load(policy: .reloadIgnoring).asked?.fields["Pragma"] == "no-cache")
         #expect(cache.load(["Pragma": "no-cache", "Cache-Control": "max-stale"]).source == .stored)
         #expect(cache.load(["Pragma": "no-cache"]).source == .origin)
     }
@@ -76,10 +79,10 @@ import Testing
         let reload = cache.load(policy: .reloadIgnoring, answer: ["ETag": "\"a\""]).asked
         #expect(reload?.fields["Cache-Control"] == "no-cache")
         #expect(reload?.fields["If-None-Match"] == nil)
-        let revalidation = cache.load(policy: .revalidate).asked
+        let revalidation = cache.load(policy: .revalidate(because: .cachePolicy)).asked
         #expect(revalidation?.fields["Cache-Control"] == "max-age=0")
         #expect(revalidation?.fields["If-None-Match"] == "\"a\"")
-        let own = cache.load(["Cache-Control": "foo"], policy: .revalidate).asked
+        let own = cache.load(["Cache-Control": "foo"], policy: .revalidate(because: .cachePolicy)).asked
         #expect(own?.fields["Cache-Control"] == "foo")
     }
 
@@ -100,7 +103,7 @@ import Testing
         let answer = cache.load(["Cache-Control": "no-cache"])
         #expect(answer.source == .stored)
         #expect(answer.fields["Age"] == "1000000")
-        #expect(cache.load(policy: .revalidate).source == .stored)
+        #expect(cache.load(policy: .revalidate(because: .cachePolicy)).source == .stored)
         #expect(cache.load(policy: .reloadIgnoring).source == .unsatisfiable)
         #expect(cache.load(method: "POST").source == .unsatisfiable)
     }

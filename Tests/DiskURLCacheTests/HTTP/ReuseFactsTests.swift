@@ -34,7 +34,7 @@ import Testing
             var options = CachingOptions()
             options.lifetime = lifetime
             for asked: HeaderFields in [[:], ["Cache-Control": "max-stale=20"], ["Cache-Control": "max-age=5"]] {
-                for policy in [ReusePolicy.useProtocol, .revalidate, .elseLoad] {
+                for policy in [ReusePolicy.useProtocol, .revalidate(because: .cachePolicy), .elseLoad] {
                     for seconds in [-5.0, 0, 10, 45, 65, 80, 5_000] {
                         func decide(_ variant: StoredVariant) -> [String] {
                             let decider = RequestDecider(

@@ -166,27 +166,34 @@ import Testing
         #expect(cache.load(["Foo": "2"]).body == Data("2".utf8))
     }
 
-    @Test func strongTagFreshensEveryVariantThatHasIt() {
+    /// RFC 9111 §4.3.4, §4.3.5: for the other request the origin may have something else by now.
+    @Test(arguments: ["\"a\"", "W/\"a\""], [("GET", 304), ("HEAD", 304), ("HEAD", 200)])
+    func onlyWhatTheRequestCouldHaveSelectedIsFreshened(tag: String, answer: (method: String, status: Int)) {
         var cache = PureCache()
-        for value in ["1", "2"] {
-            _ = cache.load(["Foo": value], answer: ["Cache-Control": "max-age=2", "ETag": "\"a\"", "Vary": "Foo"])
-        }
+        let fields: HeaderFields = ["Cache-Control": "max-age=2", "ETag": tag, "Vary": "Foo"]
+        for value in ["1", "2"] { _ = cache.load(["Foo": value], answer: fields) }
         cache.now += 5
-        let update: HeaderFields = ["ETag": "\"a\"", "Cache-Control": "max-age=60"]
-        #expect(cache.load(["Foo": "1"], origin: Self.notModified(update)).source == .validated)
-        #expect(cache.load(["Foo": "2"]).source == .stored)
+        let update = Self.notModified(
+            ["Cache-Control": "max-age=60", "ETag": tag, "Vary": "Foo"], status: answer.status)
+        _ = cache.load(method: answer.method, ["Foo": "1"], origin: update)
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+        #expect(cache.load(["Foo": "2"], origin: Self.notModified(fields)).source == .validated)
     }
 
-    @Test func weakTagFreshensOneVariantOnly() {
+    /// Variants that were published together have one date, which does not tell them apart.
+    @Test func aDateSelectsNoVariantOfOtherRequests() {
         var cache = PureCache()
+        let date = httpDate(-9999)
         for value in ["1", "2"] {
-            _ = cache.load(["Foo": value], answer: ["Cache-Control": "max-age=2", "ETag": "W/\"a\"", "Vary": "Foo"])
+            _ = cache.load(
+                ["Foo": value], answer: ["ETag": "\"\(value)\"", "Last-Modified": date, "Vary": "Foo"], body: value)
         }
-        cache.now += 5
-        let update: HeaderFields = ["ETag": "W/\"a\"", "Cache-Control": "max-age=60"]
-        _ = cache.load(["Foo": "1"], origin: Self.notModified(update))
-        #expect(cache.load(["Foo": "1"]).source == .stored)
-        #expect(cache.load(["Foo": "2"], origin: Self.notModified(update)).source == .validated)
+        let answer = cache.load(["Foo": "3"]) { request in
+            request.fields["If-None-Match"] == nil
+                ? PureCache.Origin(body: Data("3".utf8))
+                : PureCache.Origin(status: 304, fields: ["Last-Modified": date])
+        }
+        #expect(answer.source == .origin && answer.body == Data("3".utf8))
     }
 
     @Test func notModifiedWithoutValidatorIsNotGuessedAmongVariants() {
@@ -250,6 +257,16 @@ import Testing
         let answer = cache.load(["If-None-Match": "\"x\""], origin: Self.notModified([:]))
         #expect(answer.source == .origin && answer.status == 304 && answer.originRequests == 2)
         #expect(answer.asked?.fields["If-None-Match"] == "\"x\"")
+    }
+
+    /// The cache has added no tag of its own, so it is clear what the 304 means.
+    @Test func bareNotModifiedAnswersTheClientThatNamedEachTag() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let both = cache.load(["If-None-Match": "\"a\", \"b\""], origin: Self.notModified([:]))
+        #expect(both.source == .origin && both.status == 304 && both.originRequests == 1)
+        let one = cache.load(["If-None-Match": "\"a\""], origin: Self.notModified(["Cache-Control": "max-age=60"]))
+        #expect(one.source == .validated && one.status == 304 && one.originRequests == 1)
+        #expect(cache.load().source == .stored)
     }
 
     @Test func clientsTagIsJudgedAfterValidation() {

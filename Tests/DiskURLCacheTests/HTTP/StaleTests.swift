@@ -154,7 +154,7 @@ import Testing
         var cache = Self.stale("max-age=2, stale-if-error=60", age: 5)
         #expect(cache.load(["Cache-Control": "no-cache"], status: 503).status == 503)
         #expect(cache.load(policy: .reloadIgnoring, status: 503).status == 503)
-        #expect(cache.load(policy: .revalidate, status: 503).status == 503)
+        #expect(cache.load(policy: .revalidate(because: .cachePolicy), status: 503).status == 503)
     }
 
     @Test func anotherVariantDoesNotHideTheError() {

@@ -42,6 +42,20 @@ import Testing
         #expect(other.load(status: status).source == .origin)
     }
 
+    /// The list of statuses for which a lifetime may be guessed does not bind the app.
+    @Test(
+        arguments: [200, 201, 202, 226, 300, 301, 302, 303, 307, 308],
+        [CachingOptions.Lifetime.whenMissing(seconds: 60), .always(seconds: 60), .atLeast(seconds: 60)])
+    func aLifetimeOfTheAppHoldsForEachStatusThatIsNoError(_ status: Int, _ lifetime: CachingOptions.Lifetime) {
+        var cache = PureCache()
+        cache.options.lifetime = lifetime
+        _ = cache.load(status: status, answer: ["Location": "/to"])
+        cache.now += 59
+        #expect(cache.load(status: status).source == .stored)
+        cache.now += 1
+        #expect(cache.load(status: status).source == .origin)
+    }
+
     @Test(arguments: [100, 199, 600, 999, -1, 0])
     func whatIsNoFinalStatusIsNotStored(_ status: Int) {
         #expect(Self.refusal(status: status, Self.fresh) == .statusNotCacheable)

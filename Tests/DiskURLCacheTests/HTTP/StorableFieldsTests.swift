@@ -8,13 +8,14 @@ import Testing
     @Test(arguments: [
         "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
         "Proxy-Connection", "TE", "Transfer-Encoding", "Upgrade", "Trailer", "Set-Cookie", "set-cookie",
+        "Clear-Site-Data",
     ])
     func fieldIsNotStored(_ name: String) {
         #expect(StorableFields.filtered(["A": "1", name: "x"]) == ["A": "1"])
     }
 
     /// They concern one user, or one exchange.
-    @Test(arguments: ["Set-Cookie2", "Authentication-Info", "Clear-Site-Data"])
+    @Test(arguments: ["Set-Cookie2", "Authentication-Info"])
     func fieldIsNotStoredInASharedCache(_ name: String) {
         #expect(StorableFields.filtered(["A": "1", name: "x"]) == ["A": "1", name: "x"])
         #expect(StorableFields.filtered(["A": "1", name: "x"], isShared: true) == ["A": "1"])

@@ -31,7 +31,7 @@ import Testing
         #expect(cache.load(method: "HEAD", ["If-None-Match": "\"a\""]).status == 304)
     }
 
-    @Test(arguments: [ReusePolicy.useProtocol, .elseLoad, .dontLoad, .revalidate])
+    @Test(arguments: [ReusePolicy.useProtocol, .elseLoad, .dontLoad, .revalidate(because: .cachePolicy)])
     func answersNoGet(_ policy: ReusePolicy) {
         var cache = Self.head()
         #expect(cache.load(policy: policy).source == (policy == .dontLoad ? .unsatisfiable : .origin))

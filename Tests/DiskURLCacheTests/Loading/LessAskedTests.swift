@@ -26,6 +26,27 @@ import Testing
         return try await cache.data(for: request)
     }
 
+    /// The key names the user, so `Vary: Authorization` tells nothing apart that is stored under it.
+    @Test(arguments: [true, false]) func renewedCredentialsFindWhatVariesByThem(namesUser: Bool) async throws {
+        let origin = try OriginServer.counting(["Cache-Control": "max-age=60", "Vary": "Accept, Authorization"])
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 4 << 20, diskCapacity: 0)
+        configuration.keyPolicy =
+            namesUser
+            ? .standard.identifyingUser { $0.value(forHTTPHeaderField: "X-Account") }
+            : .standard.ignoringAuthorization()
+        let (cache, url) = (DiskURLCache(configuration: configuration), origin.url("/a"))
+        func text(_ token: String, _ account: String?) async throws -> String {
+            var fields = ["Authorization": token]
+            fields["X-Account"] = account
+            let loaded = try await load(cache, url, fields).data
+            #expect(cache.cachedResponse(for: URLRequest(url, fields))?.data == loaded)
+            return String(decoding: loaded, as: UTF8.self)
+        }
+        for token in ["1", "2", "3"] { #expect(try await text(token, "anna") == "1") }
+        #expect(try await text("4", "boris") == (namesUser ? "2" : "1"))
+        for token in ["5", "6"] { #expect(try await text(token, nil) == (namesUser ? "\(Int(token)! - 2)" : "1")) }
+    }
+
     @Test(arguments: ["max-age=0", "no-cache"])
     func equalRequestsThatWaitForAValidationShareIts304(_ control: String) async throws {
         let gate = Gate()

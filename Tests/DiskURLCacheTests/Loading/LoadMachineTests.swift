@@ -439,8 +439,8 @@ import Testing
         }
     }
 
-    /// A stored redirect that was followed before is asked for at the origin, and of a chain without an end nothing
-    /// remains stored.
+    /// A stored redirect that was followed before is asked for at the origin. Once that has said the same twice,
+    /// nothing of the loop remains stored.
     @Test func hopsEnd() {
         var load = MachineDriver()
         _ = load.start()
@@ -448,14 +448,14 @@ import Testing
             _ = load.found([.redirect])
             #expect(load.body("") == ["lookUp"])
         }
-        for hop in 2...20 {
+        for isRepeated in [false, true] {
             #expect(load.found([.redirect]) == ["fetch collapsible"])
             _ = load.head(301, ["Location": "/b", "Cache-Control": "no-store"])
             let actions = load.end()
-            if hop < 20 {
-                #expect(actions == ["change remove 0 /b", "lookUp"])
-            } else {
+            if isRepeated {
                 #expect(actions.answer == ["fail -1007"] && actions.contains("forget 2"))
+            } else {
+                #expect(actions == ["change remove 0 /b", "lookUp"])
             }
         }
     }

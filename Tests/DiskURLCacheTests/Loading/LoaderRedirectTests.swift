@@ -161,6 +161,8 @@ import Testing
         await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
         #expect(!harness.cache.contains(URLRequest(origin.url("/b"))))
+        // The second time that the origin says it, it is believed.
+        #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
         isMended.set()
         #expect(try await harness.load(origin.url("/a")).text == "page")
     }
@@ -192,6 +194,22 @@ import Testing
         #expect(origin.requests.isEmpty && harness.cache.contains(URLRequest(origin.url("/a"))))
         harness.cache.isOffline = false
         #expect(try await harness.load(origin.url("/a")).text == "page")
+    }
+
+    /// The target is known by its head. A redirect that a client might want as the answer is awaited.
+    @Test(arguments: [301, 302]) func theNextHopDoesNotWaitForTheEndOfARedirectsBody(status: Int) async throws {
+        let transport = ClosureTransport { request, exchange in
+            guard request.url?.path == "/a" else {
+                exchange.head(200)
+                return await exchange.piece("page")
+            }
+            exchange.head(status, ["Location": "/b", "Cache-Control": "max-age=60", "Content-Length": "100"])
+            await exchange.piece("Moved")
+            await exchange.untilCancelled()
+        }
+        let (cache, request) = (try LoadingHarness().cache, Responses.request("/a"))
+        #expect(try await cache.load(request, through: transport).pieces() == ["page"])
+        #expect(!cache.contains(request))
     }
 
     // MARK: Limits

@@ -117,12 +117,14 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    /// An answer that confirms or completes what is stored may set cookies: they are delivered once, and not stored.
+    /// An answer that confirms or completes what is stored may set cookies, or have them deleted: that is delivered
+    /// once, and not stored.
     @Test(arguments: [304, 206]) func cookiesOfAnAnswerThatIsNotDeliveredItself(status: Int) async throws {
         let transport = ClosureTransport { request, exchange in
             var fields = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
             let isFirst = exchange.transport.requests.count == 1
             fields += isFirst ? [("Set-Cookie", "old=1")] : [("Set-Cookie", "a=1"), ("set-cookie", "b=2")]
+            fields.append(("Clear-Site-Data", "\"cookies\""))
             let range = isFirst ? "0-3" : "4-7"
             if status == 206 { fields.append(("Content-Range", "bytes \(range)/8")) }
             let isWhole = isFirst && status == 304
@@ -138,6 +140,8 @@ import Testing
             #expect(try await stream.pieces().joined() == (status == 206 ? "bodybody" : "body"))
             #expect(stream.head.status == 200)
             #expect(stream.head.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value) == cookies)
+            let orders = stream.head.fields.filter { $0.name == "Clear-Site-Data" }
+            #expect(orders.count == (cookies.isEmpty ? 0 : 1))
         }
         #expect(transport.requests.count == 2)
         let stored = cache.store.lookup(try #require(cache.key(for: request))).variants()

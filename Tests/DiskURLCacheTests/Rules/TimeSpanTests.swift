@@ -5,6 +5,7 @@ import Testing
 
 /// Times in settings are written in the unit that suits them, and all mean seconds.
 struct TimeSpanTests {
+
     @Test(
         arguments: [
             (60, 60), (.seconds(1.5), 1.5), (.seconds(2), 2), (.minutes(1.5), 90), (.hours(2), 7_200),
@@ -12,6 +13,12 @@ struct TimeSpanTests {
         ] as [(DiskURLCache.TimeSpan, TimeInterval)])
     func eachUnitIsANumberOfSeconds(_ time: DiskURLCache.TimeSpan, _ seconds: TimeInterval) {
         #expect(time.seconds == seconds)
+    }
+
+    @Test func aCountMayBeAWholeNumberOfTheApp() {
+        let count = 2
+        let times: [DiskURLCache.TimeSpan] = [.seconds(count), .minutes(count), .hours(count), .days(count)]
+        #expect(times == [2, 120, 7_200, 172_800])
     }
 
     @Test func aDurationIsTakenWhereTheSystemHasIt() {

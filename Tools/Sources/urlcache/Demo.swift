@@ -97,7 +97,7 @@ struct Demo: ParsableCommand {
                         "_0": [
                             reason("not-in-cache", "not in the cache"),
                             reason("no-cache", "the stored response says no-cache"),
-                            reason("stale", "expired, revalidation required"),
+                            reason("stale", "expired, so the origin has to be asked"),
                         ][random.next(3)]
                     ]
                 case "staleHit":

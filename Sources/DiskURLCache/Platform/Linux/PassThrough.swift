@@ -53,6 +53,7 @@
         func startLoading() {
             // The stop may have arrived before the start: see `CachingURLProtocol`.
             guard let native, native.task?.state != .suspended else { return }
+            cache?.hub.countRequest(to: hop?.host ?? "")
             native.startLoading()
         }
 
@@ -163,7 +164,7 @@
                 let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
             else { return nil }
             var get = link.effectiveRequest(sent)
-            let facts = RequestFacts(DiskURLCache.Request(get), salt: cache.store.salt)
+            let facts = RequestFacts(DiskURLCache.Request(get), key: nil, salt: cache.store.salt)
             get.httpMethod = "GET"
             get.httpBody = nil
             let hop = cache.resolve(DiskURLCache.Request(get))
