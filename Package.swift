@@ -4,7 +4,7 @@ import PackageDescription
 
 let package = Package(
     name: "DiskURLCache",
-    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v9), .visionOS(.v1), .macCatalyst(.v15)],
     products: [
         .library(name: "DiskURLCache", targets: ["DiskURLCache"]),
         .library(name: "DiskURLCacheAdapters", targets: ["DiskURLCacheAdapters"]),

@@ -10,7 +10,7 @@ let modules = ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "Dis
 
 let package = Package(
     name: "DiskURLCache",
-    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v9), .visionOS(.v1), .macCatalyst(.v15)],
     products: [.library(name: "DiskURLCache", targets: modules)],
     dependencies: [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0")],
     targets: [.target(name: "DiskURLCache", exclude: ["PrivacyInfo.xcprivacy"])]

@@ -16,7 +16,7 @@ func dependency(on library: String) -> Package.Dependency {
 
 let package = Package(
     name: "disk-url-cache-integrations",
-    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v9), .visionOS(.v1), .macCatalyst(.v15)],
     products: [
         .library(name: "CachingHTTPClient", targets: ["CachingHTTPClient"]),
         .library(name: "CacheMetrics", targets: ["CacheMetrics"]),
