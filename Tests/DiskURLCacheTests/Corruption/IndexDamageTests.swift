@@ -46,8 +46,8 @@ import Testing
         let good = try Data(contentsOf: index(fixture))
         var future = good
         // The version is the last byte of the first integer.
-        let version = try #require(future.range(of: Data([0x13, 0, 0, 0, 0, 0, 0, 0, 1])))
-        future[version.upperBound - 1] = 2
+        let version = try #require(future.range(of: Data([0x13, 0, 0, 0, 0, 0, 0, 0, 2])))
+        future[version.upperBound - 1] = 3
         let xml = try PropertyListSerialization.data(fromPropertyList: ["version": 1], format: .xml, options: 0)
         let other = try PropertyListSerialization.data(fromPropertyList: ["version": 1], format: .binary, options: 0)
         let damages = [
@@ -299,13 +299,14 @@ import Testing
             return bytes
         }
         #expect(decode(resummed { _ in }) != nil)
-        // The slot, and the highest byte of the blocks.
-        #expect(decode(resummed { $0[layout.endOffset - 2] = 8 }) == nil)
-        #expect(decode(resummed { $0[layout.rowsOffset + 31] = 0xFF }) == nil)
-        // The count, the length of the rows, an offset, the trailer.
+        // The slot, the highest byte of the size, and a size that is not in blocks.
+        #expect(decode(resummed { $0[layout.timesOffset - 2] = 8 }) == nil)
+        #expect(decode(resummed { $0[layout.sizesOffset + 1] = 0xFF }) == nil)
+        #expect(decode(resummed { $0[layout.sizesOffset + 8] ^= 1 }) == nil)
+        // The count, the length of the rows and of an array, an offset, the trailer.
         let offsets = [
-            layout.checksumOffset - 2, layout.rowsOffset - 1, layout.length - 40, layout.length - 10,
-            layout.length - 25,
+            layout.checksumOffset - 2, layout.rowsOffset - 1, layout.checksumOffset + 8 + 5,
+            layout.sizesOffset + IndexFileLayout.sizeLength + 3, layout.length - 10, layout.length - 25,
         ]
         for offset in offsets { #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil) }
         #expect(decode(resummed { $0.insert(0, at: layout.rowsOffset) }) == nil)
@@ -397,19 +398,66 @@ import Testing
         let bytes = try Data(contentsOf: index(fixture))
         let list = try #require(
             PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
-        #expect(list["version"] as? Int == 1)
+        #expect(list["version"] as? Int == 2)
         #expect(list["count"] as? Int == Self.count)
-        #expect(list.count == 4)
+        #expect(list.count == 6)
         let rows = try #require(list["rows"] as? Data)
-        #expect(rows.count == Self.count * IndexFileLayout.rowLength)
+        #expect(rows.count == Self.count * IndexFileLayout.packedLength)
         func number(_ offset: Int) -> UInt64 {
             rows.dropFirst(offset).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
         let names = Set(fixture.recordNames().map { String($0.prefix(KeyName.length)) })
         let listed = (0..<Self.count).map { row in
-            let offset = row * IndexFileLayout.rowLength
+            let offset = row * IndexFileLayout.packedLength
             return KeyName(resource: number(offset), low: number(offset + 8)).hex
         }
         #expect(Set(listed) == names)
+        #expect((list["sizes"] as? [Int])?.reduce(0, +) == fixture.allocatedByRecords())
     }
+
+    #if os(Linux) || os(macOS)
+        private static let hasPython = (try? run(["python3", "--version"])) != nil
+
+        /// What a tool prints; nil if it fails, or if there is none.
+        private static func run(_ command: [String]) throws -> String? {
+            let process = Process()
+            let output = Pipe()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            process.arguments = command
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            process.waitUntilExit(of: command[0])
+            return process.terminationStatus == 0 ? text : nil
+        }
+
+        /// When each entry was used, and how large it is.
+        @Test(arguments: [0, 1, 300]) func everyToolForPropertyListsReadsTimesAndSizes(_ count: Int) throws {
+            let fixture = try DiskFixture()
+            let rows = (0..<count).map { number in
+                IndexRow.test(
+                    .test("\(number)"), allocated: number * 512, accessedAt: 1_790_000_000 + UInt32(number))
+            }
+            let path = fixture.directory + "/index.plist"
+            try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+            try Data(IndexFile.encode(rows)).write(to: URL(fileURLWithPath: path))
+            let program = """
+                import plistlib, sys
+                index = plistlib.load(open(sys.argv[1], "rb"))
+                print(index["count"], index["accessTimes"], index["sizes"], len(index["rows"]))
+                """
+            let times = rows.map { Int($0.accessedAt) }
+            let sizes = rows.map { Int($0.blocks) * 512 }
+            let read = try #require(try Self.run(["python3", "-c", program, path]))
+            #expect(read == "\(count) \(times) \(sizes) \(count * IndexFileLayout.packedLength)\n")
+            // Not on each system.
+            guard try Self.run(["plutil", "-help"]) != nil else { return }
+            let printed = try #require(try Self.run(["plutil", "-p", path]))
+            #expect(printed.contains("accessTimes") && printed.contains("sizes"))
+            if let last = times.last, let size = sizes.last {
+                #expect(printed.contains("\(last)") && printed.contains("\(size)"))
+            }
+        }
+    #endif
 }

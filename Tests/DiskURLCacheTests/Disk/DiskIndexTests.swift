@@ -313,7 +313,7 @@ import Testing
     /// More rows than any cache has: a hostile file is not read.
     @Test func anIndexOfMoreThanFourMillionRowsIsNone() {
         let empty = IndexFileLayout(count: 0).length
-        #expect(IndexFileLayout.count(forLength: empty + 50 * 4_194_304) == 4_194_304)
-        #expect(IndexFileLayout.count(forLength: empty + 50 * 4_194_305) == nil)
+        #expect(IndexFileLayout.count(forLength: empty + 72 * 4_194_304) == 4_194_304)
+        #expect(IndexFileLayout.count(forLength: empty + 72 * 4_194_305) == nil)
     }
 }

@@ -18,52 +18,56 @@ package struct IndexFile {
 
     // MARK: Bytes
 
-    /// The bytes of a file without its checksum: whoever calls this holds the lock of the rows.
+    /// The rows in the form of a file; the rest of its bytes comes by `seal`, since whoever calls this holds the lock of
+    /// the rows.
     /// - Parameter forEachRow: calls its argument with each row in the order of use, the least recent first.
     @inline(__always)
     static func unsealed(count: Int, _ forEachRow: (_ put: (IndexRow) -> Void) -> Void) -> [UInt8] {
         let layout = IndexFileLayout(count: count)
         return [UInt8](unsafeUninitializedCapacity: layout.length) { buffer, count in
-            let bytes = UnsafeMutableRawBufferPointer(buffer)
-            func put(_ piece: [UInt8], at offset: Int) {
-                UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyBytes(from: piece)
+            var index = 0
+            forEachRow { row in
+                row.write(to: UnsafeMutableRawBufferPointer(buffer), layout, at: index)
+                index += 1
             }
-            put(layout.start, at: 0)
-            bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
-            put(layout.middle, at: layout.checksumOffset + 8)
-            var offset = layout.rowsOffset
-            forEachRow { $0.write(to: bytes, at: &offset) }
-            put(layout.end, at: layout.endOffset)
             count = layout.length
         }
     }
 
-    /// Adds the checksum.
+    /// Adds all that is not in the rows.
     static func seal(_ bytes: inout [UInt8]) {
-        let offset = IndexFileLayout(count: 0).checksumOffset
+        guard let count = IndexFileLayout.count(forLength: bytes.count) else { return }
+        let layout = IndexFileLayout(count: count)
         bytes.withUnsafeMutableBytes { bytes in
+            for piece in layout.fixed {
+                UnsafeMutableRawBufferPointer(rebasing: bytes[piece.offset...]).copyBytes(from: piece.bytes)
+            }
+            layout.writeReferences(to: bytes)
+            bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
             let sum = Checksum.of(UnsafeRawBufferPointer(bytes))
-            bytes.storeBytes(of: sum.littleEndian, toByteOffset: offset, as: UInt64.self)
+            bytes.storeBytes(of: sum.littleEndian, toByteOffset: layout.checksumOffset, as: UInt64.self)
         }
     }
 
     /// The rows in the order of use, the least recent first; nil unless they are the bytes of such a file. Changes
     /// `bytes` while it works.
+    ///
+    /// References and offsets of the numbers are not read, since the places of the numbers are known.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> [IndexRow]? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
         let layout = IndexFileLayout(count: count)
-        // The eight bytes of the checksum lie between start and middle.
-        guard bytes.starts(with: layout.start) else { return nil }
-        guard bytes[(layout.start.count + 8)...].starts(with: layout.middle) else { return nil }
-        guard bytes[layout.endOffset...].elementsEqual(layout.end) else { return nil }
+        guard layout.fixed.allSatisfy({ bytes[$0.offset...].starts(with: $0.bytes) }) else { return nil }
         let stored = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: layout.checksumOffset, as: UInt64.self))
         bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
         guard Checksum.of(UnsafeRawBufferPointer(bytes)) == stored else { return nil }
-        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[layout.rowsOffset..<layout.endOffset]))
+        var packed = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[layout.rowsOffset..<layout.timesOffset]))
         var rows: [IndexRow] = []
         rows.reserveCapacity(count)
-        while let row = IndexRow(&reader) { rows.append(row) }
-        return rows.count == count ? rows : nil
+        for index in 0..<count {
+            guard let row = IndexRow(&packed, UnsafeRawBufferPointer(bytes), layout, at: index) else { return nil }
+            rows.append(row)
+        }
+        return rows
     }
 
     // MARK: The file
@@ -123,7 +127,8 @@ package struct IndexFile {
 
 extension IndexRow {
     @inline(__always)
-    fileprivate func write(to bytes: UnsafeMutableRawBufferPointer, at offset: inout Int) {
+    fileprivate func write(to bytes: UnsafeMutableRawBufferPointer, _ layout: IndexFileLayout, at index: Int) {
+        var offset = layout.rowsOffset + index * IndexFileLayout.packedLength
         func append<Number: FixedWidthInteger>(_ number: Number) {
             bytes.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self)
             offset += MemoryLayout<Number>.size
@@ -133,36 +138,47 @@ extension IndexRow {
         append(hostHash)
         append(tagFilter.bits)
         append(varyHash)
-        append(blocks)
         append(modified)
-        append(accessedAt)
         append(storedAt)
         append(slot)
         append(flags.rawValue)
+        // Integers of four and of eight bytes.
+        let time = layout.timesOffset + index * IndexFileLayout.timeLength
+        bytes.storeBytes(of: 0x12, toByteOffset: time, as: UInt8.self)
+        bytes.storeBytes(of: accessedAt.bigEndian, toByteOffset: time + 1, as: UInt32.self)
+        let size = layout.sizesOffset + index * IndexFileLayout.sizeLength
+        bytes.storeBytes(of: 0x13, toByteOffset: size, as: UInt8.self)
+        let length = UInt64(blocks) * UInt64(Self.blockSize)
+        bytes.storeBytes(of: length.bigEndian, toByteOffset: size + 1, as: UInt64.self)
     }
 
-    /// Nil at the end, and if the bytes are not a valid row.
-    fileprivate init?(_ reader: inout ByteReader) {
+    /// Nil if the bytes are not a valid row.
+    fileprivate init?(
+        _ packed: inout ByteReader, _ bytes: UnsafeRawBufferPointer, _ layout: IndexFileLayout, at index: Int
+    ) {
         guard
-            let resource = reader.number(UInt64.self),
-            let low = reader.number(UInt64.self),
-            let hostHash = reader.number(UInt32.self),
-            let tags = reader.number(UInt32.self),
-            let varyHash = reader.number(UInt32.self),
-            let blocks = reader.number(UInt32.self),
-            let modified = reader.number(Int64.self),
-            let accessedAt = reader.number(UInt32.self),
-            let storedAt = reader.number(UInt32.self),
-            let slot = reader.number(UInt8.self),
-            let flags = reader.number(UInt8.self)
+            let resource = packed.number(UInt64.self),
+            let low = packed.number(UInt64.self),
+            let hostHash = packed.number(UInt32.self),
+            let tags = packed.number(UInt32.self),
+            let varyHash = packed.number(UInt32.self),
+            let modified = packed.number(Int64.self),
+            let storedAt = packed.number(UInt32.self),
+            let slot = packed.number(UInt8.self),
+            let flags = packed.number(UInt8.self)
         else { return nil }
-        guard slot < RecordName.slots, blocks <= IndexRow.maximumBlocks else { return nil }
+        let time = layout.timesOffset + index * IndexFileLayout.timeLength + 1
+        let size = layout.sizesOffset + index * IndexFileLayout.sizeLength + 1
+        let accessedAt = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: time, as: UInt32.self))
+        let length = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: size, as: UInt64.self))
+        let (blocks, rest) = length.quotientAndRemainder(dividingBy: UInt64(Self.blockSize))
+        guard slot < RecordName.slots, rest == 0, blocks <= UInt64(Self.maximumBlocks) else { return nil }
         self.init(
             key: KeyName(resource: resource, low: low),
             hostHash: hostHash,
             tagFilter: TagFilter(bits: tags),
             varyHash: varyHash,
-            blocks: blocks,
+            blocks: UInt32(blocks),
             modified: modified,
             accessedAt: accessedAt,
             storedAt: storedAt,
