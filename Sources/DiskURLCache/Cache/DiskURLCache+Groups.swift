@@ -164,3 +164,18 @@ extension DiskURLCache {
         core.hub.emit(.problem(Error(.invalidPattern, details: details)))
     }
 }
+
+extension DiskURLCache {
+    /// The stored response for a request: ``cachedResponse(for:)``, ``storeCachedResponse(_:for:)-(_,URLRequest)``, and
+    /// for nil ``removeCachedResponse(for:)-(URLRequest)``. Uses files on the caller's thread.
+    public subscript(request: URLRequest) -> CachedURLResponse? {
+        get { cachedResponse(for: request) }
+        set {
+            if let newValue {
+                storeCachedResponse(newValue, for: request)
+            } else {
+                removeCachedResponse(for: request)
+            }
+        }
+    }
+}

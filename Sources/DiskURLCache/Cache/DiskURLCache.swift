@@ -126,6 +126,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         core.contains(request)
     }
 
+    /// The same for one layer. `.disk` is also a storage of the app, whatever its name.
+    public func contains(_ request: URLRequest, in layer: Layer) -> Bool {
+        core.key(for: request).map { core.store.contains($0, in: layer == diskLayer ? .disk : layer) } == true
+    }
+
     // MARK: Tasks
 
     // A task's request is `currentRequest`: the last one after redirects. Lookups and stores use the same.

@@ -16,6 +16,7 @@ extension DiskURLCache.Configuration {
             var settings = DiskConfiguration(directory: directory.path, capacity: diskCapacity)
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
+            settings.lowWaterFraction = min(max(0, evictsTo), 1)
             settings.weighsSize = evictionWeighsSize
             settings.keepsURLs = keepsURLs
             settings.maximumAccessAge = maximumTimeUnused?.seconds
@@ -39,7 +40,8 @@ extension DiskURLCache.Configuration {
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
         }
         return TieredStore(
-            memory: MemoryCache(costLimit: memoryCapacity), maximumEntryFraction: share, disk: disk,
+            memory: MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit ?? .max),
+            maximumEntryFraction: share, disk: disk,
             maintenance: maintenance, fallbacks: fallbacks, hub: hub, clock: clock)
     }
 

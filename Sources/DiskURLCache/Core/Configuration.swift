@@ -8,6 +8,9 @@ extension DiskURLCache {
     public struct Configuration: Sendable {
         /// The bytes that the memory layer may take. 0 turns it off.
         public var memoryCapacity: Int
+        /// How many requests may have their responses in memory, beside the limit in bytes; nil: any number. The
+        /// variants of a response (`Vary`) count once.
+        public var memoryCountLimit: Int?
         /// The bytes that the cache may take on disk, in whole blocks, including the index and folders. 0 turns the
         /// disk layer off: then no folder is opened, made or emptied.
         public var diskCapacity: Int
@@ -65,6 +68,9 @@ extension DiskURLCache {
         /// The size of the largest response that is stored, as a share of the layer's capacity. A larger response is
         /// not stored, and an event says so.
         public var maximumEntryFraction = 0.5
+        /// When the disk is above its capacity, the least recently used responses are removed until it is at this
+        /// fraction of it. With a smaller fraction more is removed, and less often.
+        public var evictsTo = 0.9
         /// The share of the disk capacity up to which pinned responses are evicted last.
         public var pinnedFraction = 0.25
         /// Which responses are evicted from disk first. False: the least recently used ones. True: size counts as well,
@@ -197,6 +203,7 @@ extension DiskURLCache {
         var ofStore: [String: String] {
             [
                 "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
+                "memoryCountLimit": memoryCountLimit.map { "\($0)" } ?? "none", "evictsTo": "\(evictsTo)",
                 "maximumEntryFraction": "\(maximumEntryFraction)",
                 "pinnedFraction": "\(pinnedFraction)", "evictionWeighsSize": "\(evictionWeighsSize)",
                 "keepsURLs": "\(keepsURLs)",

@@ -6,7 +6,7 @@ protocol MemoryValue: Sendable {
     var isEmpty: Bool { get }
 }
 
-/// The memory layer: a cache with a limit in bytes, which evicts the least recently used values.
+/// The memory layer: a cache with a limit in bytes, and perhaps one in keys, which evicts the least recently used values.
 ///
 /// Every operation on a key takes constant time, apart from evictions. Keys are spread over shards with a lock each, so
 /// that lookups on several threads seldom wait for each other. The limit is for all shards together. The lock of the
@@ -92,6 +92,8 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
     private struct Totals {
         var cost = 0
         var costLimit: Int
+        var count = 0
+        let countLimit: Int
         /// A time for each shard: nothing in it was last used before. It may be too early, since only evictions look at
         /// the shards, but it is not too late, since uses and new values only bring later times.
         var earliest = [UInt64](repeating: 0, count: 1 << MemoryCache.shardBits)
@@ -100,6 +102,7 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         mutating func add(_ cost: Int) -> Bool {
             guard cost <= costLimit else { return false }
             self.cost += cost
+            count += 1
             return true
         }
 
@@ -109,7 +112,7 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         @inline(__always)
         mutating func nextToTrim(_ seen: (place: Int, time: UInt64)?) -> (place: Int, latest: UInt64)? {
             if let seen { earliest[seen.place] = max(earliest[seen.place], seen.time) }
-            return cost > costLimit ? shardOfLeastRecent : nil
+            return cost > costLimit || count > countLimit ? shardOfLeastRecent : nil
         }
 
         @inline(never)
@@ -132,9 +135,10 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
     private let shards: [Mutex<Shard>]
     private let totals: Mutex<Totals>
 
-    init(costLimit: Int) {
+    /// - Parameter countLimit: how many keys may have a value.
+    init(costLimit: Int, countLimit: Int = .max) {
         shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard(), isContended: true) }
-        totals = Mutex(Totals(costLimit: max(0, costLimit)), isContended: true)
+        totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)), isContended: true)
     }
 
     var totalCost: Int { totals.withLock { $0.cost } }
@@ -168,9 +172,12 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
         }
     }
 
-    func contains(_ key: RequestKey) -> Bool {
+    func contains(_ key: RequestKey) -> Bool { contains(key) { _ in true } }
+
+    /// Does not count as a use.
+    func contains(_ key: RequestKey, where condition: (Value) -> Bool) -> Bool {
         let hash = key.hashValue
-        return shard(of: hash).withLock { $0.slot(of: key, hash) != nil }
+        return shard(of: hash).withLock { shard in shard.node(of: key, hash).map { condition($0.value) } == true }
     }
 
     /// The keys that were used after a time, with the times of use, in nanoseconds of the monotonic clock.
@@ -287,7 +294,10 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
     private func discard(_ node: Node, in shard: inout Shard) {
         shard.remove(node)
         let cost = node.value.cost
-        totals.withLock { $0.cost -= cost }
+        totals.withLock { totals in
+            totals.cost -= cost
+            totals.count -= 1
+        }
     }
 
     /// Evicts the least recently used values of all shards, until the rest is within the limit.

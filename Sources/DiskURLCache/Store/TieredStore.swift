@@ -183,11 +183,27 @@ final class TieredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        disk?.checkIfDue(at: MonotonicTime.nanoseconds)
-        func isStored(_ key: RequestKey) -> Bool {
+        contains(key) { key in
             if memory.contains(key) || disk?.contains(key) == true { return true }
             return fallbacks.contains { $0.contains(key) }
         }
+    }
+
+    /// - Parameter layer: `.disk` is also a storage of the app.
+    func contains(_ key: RequestKey, in layer: DiskURLCache.Layer) -> Bool {
+        contains(key) { key in
+            switch layer {
+            // Of some variants memory knows only that they are on disk.
+            case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
+            case .disk: disk?.contains(key) == true
+            case .fallback: fallbacks.contains { $0.contains(key) }
+            default: false
+            }
+        }
+    }
+
+    private func contains(_ key: RequestKey, where isStored: (RequestKey) -> Bool) -> Bool {
+        disk?.checkIfDue(at: MonotonicTime.nanoseconds)
         return isStored(key) || (key.isForHead && isStored(key.storedForHead))
     }
 

@@ -53,6 +53,36 @@ struct AsyncTests {
         #expect(await cache.perform { $0.cachedResponse(for: Responses.request("/b")) } == nil)
     }
 
+    @Test func aLookupOfATaskFindsWhatIsStored() async throws {
+        let request = store("/a")
+        #expect(try await cache.storedResponse(for: request)?.data == Data("/a".utf8))
+        #expect(try await cache.storedResponse(for: Responses.request("/b")) == nil)
+    }
+
+    /// However long the disk takes; and a lookup that has not begun does not begin.
+    @Test func aCancelledTaskDoesNotWaitForItsLookup() async {
+        let gate = Gate()
+        let storage = CountingStorage {
+            gate.wait()
+            return []
+        }
+        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        settings.diskStorage = storage
+        let cache = DiskURLCache(configuration: settings)
+        let task = Task { try await cache.storedResponse(for: Responses.request("/a")) }
+        await eventually("the lookup") { storage.counts.withLock { $0.lookups } == 1 }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let late = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await cache.storedResponse(for: Responses.request("/a"))
+        }
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
+        gate.open()
+        #expect(storage.counts.withLock { $0.lookups } == 1)
+    }
+
     /// With a disk layer of the app's own: the built-in one may take its own clearing for that of another process, and
     /// then empties memory too.
     @Test(arguments: [DiskURLCache.Layer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: DiskURLCache.Layer)
@@ -71,14 +101,22 @@ struct AsyncTests {
 
 /// Counts what it is told, and keeps nothing.
 private final class CountingStorage: DiskURLCache.EntryStorage {
-    let counts = Mutex((stores: 0, flushes: 0, removals: 0))
+    let counts = Mutex((stores: 0, flushes: 0, removals: 0, lookups: 0))
+    private let entries: @Sendable () -> [DiskURLCache.Entry]
     var capacity: Int {
         get { 1 << 20 }
         set {}
     }
     let usage = 0
 
-    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    init(entries: @escaping @Sendable () -> [DiskURLCache.Entry] = { [] }) {
+        self.entries = entries
+    }
+
+    func entries(named name: String) -> [DiskURLCache.Entry] {
+        counts.withLock { $0.lookups += 1 }
+        return entries()
+    }
     func store(_ entry: DiskURLCache.Entry, named name: String) { counts.withLock { $0.stores += 1 } }
     func removeEntries(matching criteria: DiskURLCache.Criteria) { counts.withLock { $0.removals += 1 } }
     func flush() { counts.withLock { $0.flushes += 1 } }

@@ -29,6 +29,56 @@ import Testing
         cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) }
     }
 
+    @Test func aSubscriptReadsStoresAndRemoves() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        #expect(cache[request] == nil)
+        cache[request] = Responses.cached(request.url!, "body")
+        #expect(cache[request]?.data == Data("body".utf8) && cache.contains(request))
+        cache[request] = nil
+        #expect(!cache.contains(request))
+    }
+
+    @Test func aLayerIsAskedAlone() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        func layers() -> [DiskURLCache.Layer] {
+            [.memory, .disk, .fallback].filter { cache.contains(request, in: $0) }
+        }
+        #expect(layers().isEmpty)
+        cache[request] = Responses.cached(request.url!)
+        #expect(layers() == [.memory, .disk])
+        cache.removeAllCachedResponses(from: .memory)
+        #expect(layers() == [.disk])
+        _ = cache.contains(request)
+        #expect(layers() == [.disk], "that reads no body")
+        _ = cache[request]
+        #expect(layers() == [.memory, .disk])
+        cache.removeAllCachedResponses(from: .disk)
+        #expect(layers() == [.memory])
+    }
+
+    @Test func memoryKeepsAsManyResponsesAsTheAppSays() {
+        let cache = makeCache { $0.memoryCountLimit = 2 }
+        for path in ["/a", "/b", "/c"] { cache[Responses.request(path)] = Responses.cached(Responses.url(path)) }
+        let inMemory = ["/a", "/b", "/c"].filter { cache.contains(Responses.request($0), in: .memory) }
+        #expect(inMemory == ["/b", "/c"])
+        #expect(cache.contains(Responses.request("/a"), in: .disk))
+    }
+
+    @Test func evictionEndsWhereTheAppSays() {
+        let capacity = 1 << 20
+        let cache = makeCache(memory: 0, disk: capacity) { $0.evictsTo = 0.5 }
+        for number in 0..<80 {
+            let url = Responses.url("/\(number)")
+            cache[URLRequest(url: url)] = Responses.cached(url, String(repeating: "x", count: 15_000))
+        }
+        cache.flush()
+        // Each takes 16 KB: 64 fill it, after which half of them go.
+        #expect(cache.statistics.evictions > 30)
+        #expect(cache.currentDiskUsage <= capacity)
+    }
+
     // MARK: Requests
 
     @Test func aResponseSurvivesANewCacheOnTheSameDirectory() throws {

@@ -46,6 +46,21 @@ extension MemoryCache {
         #expect(cache.totalCost == 30)
     }
 
+    @Test func keepsNoMoreKeysThanItsLimit() {
+        let cache = MemoryCache<Value>(costLimit: 1_000, countLimit: 3)
+        for value in 1...3 { cache.insert(value, for: "\(value)", cost: 1) }
+        #expect(cache.number(for: "1") == 1)
+        cache.insert(4, for: "4", cost: 1)
+        cache.insert(5, for: "4", cost: 2)
+        #expect(["1", "2", "3", "4"].map { cache.number(for: $0) } == [1, nil, 3, 5])
+        // What goes in another way makes room.
+        cache.removeValue(for: "1")
+        cache.updateAll { if $0 == key("3") { $1 = nil } }
+        for value in 6...7 { cache.insert(value, for: "\(value)", cost: 1) }
+        #expect(["4", "6", "7"].map { cache.number(for: $0) } == [5, 6, 7])
+        #expect(cache.count == 3)
+    }
+
     /// The values are in shards, and a shard is looked at only if it may have the least recently used one.
     @Test func theOrderOfUseIsThatOfAllShards() {
         let cache = cache(bytes: 40)
