@@ -19,3 +19,9 @@ public func CFRunLoopGetCurrent() -> CFRunLoop! { nil }
 public func CFRunLoopCopyCurrentMode(_ loop: CFRunLoop!) -> CFRunLoopMode! { nil }
 public func CFRunLoopPerformBlock(_ loop: CFRunLoop!, _ mode: CFTypeRef!, _ block: (() -> Void)!) {}
 public func CFRunLoopWakeUp(_ loop: CFRunLoop!) {}
+public func CFRunLoopGetMain() -> CFRunLoop! { nil }
+public func CFRunLoopAddCommonMode(_ loop: CFRunLoop!, _ mode: CFRunLoopMode!) {}
+public enum CFRunLoopRunResult: Int32, Sendable { case finished = 1, stopped, timedOut, handledSource }
+@discardableResult public func CFRunLoopRunInMode(
+    _ mode: CFRunLoopMode!, _ seconds: Double, _ returnAfterSourceHandled: Bool
+) -> CFRunLoopRunResult { .finished }

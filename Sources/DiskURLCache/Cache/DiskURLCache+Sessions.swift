@@ -57,10 +57,19 @@ extension DiskURLCache {
 
     /// - Parameter configuration: is changed and kept.
     private func makeSession(
-        _ configuration: URLSessionConfiguration, _ delegate: (any URLSessionDelegate)?, _ queue: OperationQueue?
+        _ configuration: URLSessionConfiguration, _ delegate: (any URLSessionDelegate)?, _ queue: OperationQueue?,
+        through transport: SessionTransport? = nil
     ) -> URLSession {
-        LoadingSystem.makeSession(configuration, cache: self, delegate: delegate, delegateQueue: queue)
-            ?? URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        let ofLoader = LoadingSystem.makeSession(configuration, cache: self, delegate: delegate, delegateQueue: queue)
+        let session =
+            ofLoader ?? URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        if transport != nil || ofLoader != nil {
+            // Nobody changes the configuration of a session for the loader, and each reader would get a copy of it.
+            // That of any other session keeps this cache alive.
+            let outer = OuterSession(session, transport: transport, configuration: ofLoader?.configuration)
+            NetworkSessions.shared.add(outer, for: session)
+        }
+        return session
     }
 
     /// A session whose requests a transport sends.
@@ -80,10 +89,8 @@ extension DiskURLCache {
                     + " configuration: \(withoutEffect.joined(separator: ", ")). Leave them as they are by default.")
         }
         let configuration = prepared(configuration)
-        let session = makeSession(configuration, delegate, delegateQueue)
-        NetworkSessions.shared.add(
-            OuterSession(session, transport: SessionTransport(transport, configuration)), for: session)
-        return session
+        return makeSession(
+            configuration, delegate, delegateQueue, through: SessionTransport(transport, configuration))
     }
 }
 

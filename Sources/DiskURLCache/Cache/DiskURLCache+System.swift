@@ -19,36 +19,55 @@ extension DiskURLCache {
             return completionHandler(nil)
         }
         let span: Trace.Span = Trace.begin("lookup")
-        find(request) { found in
+        find(request) { [core] found, entry in
             Trace.end("lookup", span, found == nil ? "miss" : "hit")
+            let fresh = entry.flatMap { $0.isClearlyFresh(for: request, now: core.now) ? $0 : nil }
+            core.systemHits.withLock { $0.note(task, offered: fresh.map { $0.varyKey != .none }) }
             completionHandler(found)
         }
+    }
+
+    /// Before the response of a task is stored.
+    func learn(from task: URLSessionDataTask, storing cached: CachedURLResponse) {
+        guard (cached.response as? HTTPURLResponse)?.statusCode == 200,
+            let lesson = core.systemHits.withLock({ $0.noteStore(by: task) })
+        else { return }
+        core.hub.report(once: lesson.problem)
+        // What memory has is in the form that was refused. What is not on disk is loaded once more.
+        if case .changedForm = lesson { core.store.removeMemory() }
     }
 
     /// An entry for the system's loader: the object that the system itself stored, or that was accepted before, or a
     /// new one, which is not kept.
     func systemResponse(of entry: StoredEntry, for request: URLRequest) -> CachedURLResponse? {
-        entry.presentedResponse ?? request.url.map { entry.makeSystemResponse(requestedURL: $0) }
+        entry.presentedResponse
+            ?? request.url.map { url in
+                entry.makeSystemResponse(requestedURL: url, hidesVary: core.systemHits.withLock { $0.hidesVary })
+            }
     }
 
-    /// The superclass's object for a response that was read from disk, which the entry keeps; the response itself if
-    /// the superclass does not give one. May wait some milliseconds: on the lookup queue only. A superclass that failed
-    /// five times in a row is not asked again.
+    /// The superclass's object for a response that was read from disk; the response itself if the superclass does not
+    /// give one. The entry keeps it for the next lookups. May wait some milliseconds: on the lookup queue only.
     func accepted(_ response: CachedURLResponse, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse {
-        let settings = core.configuration
-        guard let number = response.entryNumber,
-            settings.platform.superclassKeeps(bytes: response.data.count, memory: settings.memoryCapacity),
-            superclassFailures.withLock({ $0 < 5 })
-        else { return response }
-        let copy = superclassCopy(for: request).copy(of: response)
-        superclassFailures.withLock { $0 = copy == nil ? $0 + 1 : 0 }
-        guard let copy else { return response }
+        guard let number = response.entryNumber else { return response }
+        let copy = copyOfSuperclass(response, for: request) ?? response
         var fields = FieldDigests(of: RequestFacts(DiskURLCache.Request(request), key: key).fields)
         // Two variants may have one number.
         let entry = core.store.lookup(key).known?.lazy.compactMap(\.entry).first {
             Int64(truncatingIfNeeded: $0.metadata.sequence) == number && $0.answers(&fields)
         }
         return entry?.keep(copy) ?? copy
+    }
+
+    /// Nil if the superclass does not give one. After it failed five times in a row, it is not asked again.
+    private func copyOfSuperclass(_ response: CachedURLResponse, for request: URLRequest) -> CachedURLResponse? {
+        let settings = core.configuration
+        guard settings.platform.superclassKeeps(bytes: response.data.count, memory: settings.memoryCapacity),
+            superclassFailures.withLock({ $0 < 5 })
+        else { return nil }
+        let copy = superclassCopy(for: request).copy(of: response)
+        superclassFailures.withLock { $0 = copy == nil ? $0 + 1 : 0 }
+        return copy
     }
 }
 
@@ -72,6 +91,11 @@ extension DiskURLCache.Configuration {
                 minimumDiskLifetime.seconds > 0 || cacheOptions.contains { $0.minimumDiskLifetime != nil }
             ),
             ("Configuration.willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
+            // The system asks for the responses to GET alone.
+            (
+                "includingBody(ofMethods:)",
+                ([keyPolicy] + keyPolicies.values).contains { !$0.bodyForms.isEmpty }
+            ),
         ]
         return settings.filter(\.isMade).map(\.name)
     }

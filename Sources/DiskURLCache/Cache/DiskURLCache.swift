@@ -10,6 +10,10 @@ import Foundation
 /// other session. Every `URLCache` method uses the layers of this cache and can be called from any thread. Opening does
 /// not wait for the disk, and neither throws nor traps: if a directory cannot be used, the cache works in memory and
 /// says so (``openingError``, ``events()``).
+///
+/// `public`, not `open`: the loads of this library use the layers themselves, so that a method which a subclass
+/// overrides would change the calls of the app and of Apple's loader, and no load of this library. Rules, key policies,
+/// ``Configuration/willCacheResponse`` and `DiskURLCache.EntryStorage` change what all of them do.
 public class DiskURLCache: URLCache, @unchecked Sendable {
     // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
 
@@ -84,6 +88,20 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory))
     }
 
+    #if canImport(Darwin)
+        /// Objective-C's `new`: a cache with the standard configuration.
+        public override convenience init() {
+            self.init(configuration: Configuration())
+        }
+
+        /// Objective-C's `initWithMemoryCapacity:diskCapacity:directoryURL:`.
+        public override convenience init(__memoryCapacity memoryCapacity: Int, diskCapacity: Int, directoryURL: URL?) {
+            self.init(
+                configuration: Configuration(
+                    memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directoryURL))
+        }
+    #endif
+
     // MARK: Requests
 
     /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a
@@ -91,10 +109,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// ``perform(_:)`` uses a queue of the cache. ``data(for:fallback:session:)`` also judges freshness and uses the
     /// network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        stored(for: request)?.response
+    }
+
+    /// With the entry from which the response was made.
+    private func stored(for request: URLRequest) -> (response: CachedURLResponse, entry: StoredEntry)? {
         if core.isBySystem, SystemContract.asksForPart(request) { return nil }
         guard let (entry, isForHead) = core.entry(for: request) else { return nil }
         let response = core.isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
-        return isForHead ? response?.withoutBody() : response
+        return response.map { (isForHead ? $0.withoutBody() : $0, entry) }
     }
 
     /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response,
@@ -154,19 +177,24 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if isLoading { return completionHandler(link.known) }
         // What the transport of a session stores apart is found by its loads only.
         guard let request = dataTask.currentRequest, link.keyVariant == nil else { return completionHandler(nil) }
-        find(link.effectiveRequest(request), completionHandler)
+        find(link.effectiveRequest(request)) { response, _ in completionHandler(response) }
     }
 
     /// From memory at once, from disk on a queue of the cache. An object that the system accepts may take a while to
     /// make.
-    func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
-        guard let key = core.key(for: request) else { return completionHandler(nil) }
-        if core.isAtHand(key) { return completionHandler(cachedResponse(for: request)) }
+    func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?, StoredEntry?) -> Void) {
+        guard let key = core.key(for: request) else { return completionHandler(nil, nil) }
+        if core.isAtHand(key) {
+            let found = stored(for: request)
+            return completionHandler(found?.response, found?.entry)
+        }
         // The handler is called once, on this queue.
         nonisolated(unsafe) let completionHandler = completionHandler
         CacheCore.lookupQueue.async { [self] in
-            let found = cachedResponse(for: request)
-            completionHandler(core.isBySystem ? found.map { accepted($0, for: request, key) } : found)
+            let found = stored(for: request)
+            let response = found?.response
+            completionHandler(
+                core.isBySystem ? response.map { accepted($0, for: request, key) } : response, found?.entry)
         }
     }
 
@@ -181,6 +209,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if SystemContract.asksForPart(request) {
                 core.emitNotStored(request, .partialContent)
             } else {
+                learn(from: dataTask, storing: cachedResponse)
                 let span: Trace.Span = Trace.begin("store")
                 core.store(cachedResponse, for: request, by: .systemLoader)
                 Trace.end("store", span, "in memory")
@@ -290,7 +319,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// response with `no-cache`, and a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4). The option
     /// ``Options/Fallback/anyStored`` serves these, too. A request without a response that
     /// may be served, and one that is not cached, fails with `URLError.notConnectedToInternet`, and the error's failure
-    /// reason says why. Apple's own loader does not obey it: <doc:ApplePlatforms>.
+    /// reason says why; of a session on Apple platforms perhaps only that of its underlying error. Apple's own loader
+    /// does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { core.isOffline }
         set { core.isOffline = newValue }

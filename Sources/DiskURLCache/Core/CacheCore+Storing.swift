@@ -192,7 +192,8 @@ extension CacheCore {
     private func storeAppResponse(
         _ cached: CachedURLResponse, for hop: ResolvedRequest, by storer: EntryDraft.Storer
     ) -> DiskURLCache.Reason? {
-        let fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
+        var fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
+        if isBySystem { fields = fields.map { SystemHead.restored($0) } }
         if let reason = hop.refusal(of: fields) { return reason }
         guard let key = hop.decision.key else { return .noKey }
         guard cached.storagePolicy != .notAllowed else { return .refused }
@@ -206,8 +207,9 @@ extension CacheCore {
         }
         var edited = EditedResponse(isMemoryOnly: cached.storagePolicy == .allowedInMemoryOnly)
         take(userInfoOf: cached, into: &edited, url: cached.response.url?.removingCredentials)
-        // Memory returns the same object again.
-        edited.presented = cached
+        // Memory returns the same object again, unless the system's loader would refuse its `Vary`.
+        let isRefused = isBySystem && fields?["Vary"] != nil && systemHits.withLock { $0.hidesVary }
+        if !isRefused { edited.presented = cached }
         _ = insert(EntryDraft(cached, response, edited, by: storer), for: hop)
         return nil
     }

@@ -17,6 +17,8 @@ package final class CacheCore: Sendable {
     private let keysArePlain: Bool
     /// Whether the system's loader calls the cache, as `URLCache` documents.
     let isBySystem: Bool
+    /// What was learned of the system's loader.
+    let systemHits: Mutex<SystemHits>
     /// The options for decisions by HTTP about requests for which the app has set none.
     private let standardOptions: CachingOptions
     private let offline = Mutex(false)
@@ -44,6 +46,7 @@ package final class CacheCore: Sendable {
         configurationError = problem ?? keyProblem ?? capacityProblem ?? RuleCheck.summary(of: wrongRules)
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         isBySystem = configuration.platform.loadsBySystem
+        systemHits = Mutex(SystemHits(configuration.platform))
         standardOptions = CachingOptions(DiskURLCache.Options(), configuration)
         // A path may contain a user's name, so it is not logged.
         if let problem, problem.path.isEmpty { hub.report(once: problem) }

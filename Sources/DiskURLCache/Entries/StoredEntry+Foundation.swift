@@ -99,10 +99,10 @@ extension StoredEntry {
 
     /// The entry in the form for Apple's loader, as a new object that carries the number of its entry: see
     /// `SystemHead`.
-    func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
+    func makeSystemResponse(requestedURL: URL, hidesVary: Bool) -> CachedURLResponse {
         var metadata = metadata
         if var response = metadata.http {
-            response.fields = SystemHead.handedOut(response)
+            response.fields = SystemHead.handedOut(response, hidesVary: hidesVary)
             metadata.response = .http(response)
         }
         metadata.userInfo[Self.numberKey] = .integer(Int64(truncatingIfNeeded: metadata.sequence))

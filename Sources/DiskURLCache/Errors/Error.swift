@@ -54,6 +54,9 @@ extension DiskURLCache {
             /// On Linux, a session has the cache as its `urlCache` but not the loader of this library, so that nothing
             /// is cached for it. Sent once, and logged.
             case loaderMissing
+            /// On Apple platforms, the system's own loader refuses fresh responses that it gets from the cache.
+            /// `description` says what the cache has changed about it. Sent once, and logged.
+            case refusedBySystem
         }
 
         /// The kind of problem.
@@ -113,6 +116,8 @@ extension DiskURLCache {
             case .invalidPattern:
                 "Nothing was removed: "
                     + (details.isEmpty ? "no URL matches. Give a host, or the beginning of a URL." : details)
+            case .refusedBySystem:
+                details + " Use data(for:) or, except on watchOS, a session of makeSession: they use what is stored."
             case .settingsWithoutEffect where path.isEmpty:
                 details
             case .settingsWithoutEffect:

@@ -6,7 +6,8 @@ protocol MemoryValue: Sendable {
     var isEmpty: Bool { get }
 }
 
-/// The memory layer: a cache with a limit in bytes, and perhaps one in keys, which evicts the least recently used values.
+/// The memory layer: a cache with a limit in bytes, and perhaps one in keys, which evicts the least recently used
+/// values.
 ///
 /// Every operation on a key takes constant time, apart from evictions. Keys are spread over shards with a lock each, so
 /// that lookups on several threads seldom wait for each other. The limit is for all shards together. The lock of the

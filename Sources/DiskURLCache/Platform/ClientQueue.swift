@@ -15,9 +15,10 @@ extension DispatchQueue: ClientQueue {
 /// that came with iOS 18.4 and macOS 15.4 (`usesClassicLoadingMode`) a protocol starts on the session's delegate queue,
 /// mostly on a worker whose run loop never runs, and the client may be called from any thread.
 enum ClientModes {
-    /// - Parameter running: the mode in which the starting thread's run loop runs; nil if it does not run.
+    /// - Parameters:
+    ///   - running: the mode in which the starting thread's run loop runs; nil if it does not run.
+    ///   - common: the name of all common modes. A delegate queue that is the main queue starts protocols on the main
+    ///     thread, whose run loop is in another mode while the user scrolls; operations of that queue run there, too.
     /// - Returns: nil if a queue is used instead of the run loop.
-    static func modes(running: String?, common: String) -> [String]? {
-        running.map { $0 == common ? [common] : [common, $0] }
-    }
+    static func modes(running: String?, common: String) -> [String]? { running.map { [common, $0] } }
 }

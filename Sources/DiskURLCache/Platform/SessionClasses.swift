@@ -28,22 +28,28 @@ final class SessionClasses: Sendable {
 
     /// - Parameter make: makes a session whose configuration has the class.
     func makeSession(_ make: (CachingURLProtocol.Type) -> URLSession) -> URLSession {
-        state.withLock { state in
-            let loader: CachingURLProtocol.Type
-            if let free = state.entries.firstIndex(where: { $0.session == nil }) {
-                loader = state.entries.remove(at: free).loader
-            } else {
-                (loader, state.lastName) = Self.nextClass(after: state.lastName)
+        // Sessions are released outside of the lock: the app may have released one meanwhile, and its delegate may make
+        // a session as it goes.
+        let (loader, living) = state.withLock { state in
+            let living = state.entries.map(\.session)
+            if let free = living.firstIndex(where: { $0 == nil }) {
+                return (state.entries.remove(at: free).loader, living)
             }
-            let session = make(loader)
-            state.entries.append(Entry(loader: loader, session: session))
-            return session
+            let loader: CachingURLProtocol.Type
+            (loader, state.lastName) = Self.nextClass(after: state.lastName)
+            return (loader, living)
         }
+        withExtendedLifetime(living) {}
+        let session = make(loader)
+        state.withLock { $0.entries.append(Entry(loader: loader, session: session)) }
+        return session
     }
 
     /// The session of a class. Nil for the loader's common class, and if the session was released.
     func session(of loader: CachingURLProtocol.Type) -> URLSession? {
-        state.withLock { $0.entries.first { $0.loader == loader }?.session }
+        state.withLock { state in
+            state.entries.firstIndex { $0.loader == loader }.flatMap { state.entries[$0].session }
+        }
     }
 
     private static func nextClass<Name>(after name: Name.Type) -> (CachingURLProtocol.Type, Any.Type) {

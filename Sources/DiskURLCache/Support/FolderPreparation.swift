@@ -45,6 +45,8 @@ struct FolderPreparation: Sendable {
         guard let protection else { return }
         let isWanted = folders.allSatisfy { protection($0)?.rawValue == wanted.rawValue }
         if isWanted { return }
+        // A simulator names no class, whatever is set: then the files need none either.
+        if let folder = folders.last, setProtection(folder, wanted), protection(folder) == nil { return }
         // The directory gets its class last, after all files in it: if the change is interrupted, the next launch sees
         // the old class of the directory and completes the change.
         var isDone = true

@@ -11,6 +11,9 @@ struct Platform: Sendable, Equatable {
     var hasProtocols = true
     /// Bytes that the superclass may hold in memory; 0 if it is not used: see `SuperclassCopy`.
     var superclassLimit = Int.max
+    /// `Vary` has another name in what the system's loader gets, until the loader refuses that: see `SystemHead` and
+    /// `SystemHits`. A Mac can try both (`.ci/mac`).
+    var hidesVary = true
     /// The directory's lock is held only while a maintenance pass runs, inside an activity that the system granted: the
     /// system kills a suspended app that holds a lock on a file of a shared container (0xdead10cc). False: the lock is
     /// held while the cache is open.

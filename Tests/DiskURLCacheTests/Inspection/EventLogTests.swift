@@ -186,7 +186,8 @@ struct EventLogTests {
     ]
     private static let codes: [DiskURLCache.Error.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .loaderMissing, .otherOwner, .writableByOthers, .settingsWithoutEffect, .sharedStorage, .sharedKeyPolicy,
+        .loaderMissing, .refusedBySystem, .otherOwner, .writableByOthers, .settingsWithoutEffect, .sharedStorage,
+        .sharedKeyPolicy,
         .invalidRule(index: 1),
         .invalidPattern,
     ]

@@ -56,10 +56,13 @@
             scratch = try ScratchDirectory("apple")
         }
 
-        private func settings(_ name: String, _ superclassLimit: Int? = nil) -> DiskURLCache.Configuration {
+        private func settings(
+            _ name: String, _ superclassLimit: Int? = nil, hidesVary: Bool = Platform.current.hidesVary
+        ) -> DiskURLCache.Configuration {
             var settings = DiskURLCache.Configuration(
                 memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending(name))
             if let superclassLimit { settings.platform.superclassLimit = superclassLimit }
+            settings.platform.hidesVary = hidesVary
             return settings
         }
 
@@ -122,6 +125,25 @@
                         memoryCapacity: 3 << 20, diskCapacity: 30 << 20, directory: scratch.appending("c"))),
             ]
             for cache in caches { #expect(cache.memoryCapacity == 3 << 20 && cache.diskCapacity == 30 << 20) }
+        }
+
+        /// `+new`, and the initialiser that is refined for Swift: as Objective-C calls them.
+        @Test func objectiveCCanMakeACache() {
+            let folder = scratch.appending("objective-c")
+            let cache = DiskURLCache(__memoryCapacity: 3 << 20, diskCapacity: 30 << 20, directoryURL: folder)
+            #expect(cache.memoryCapacity == 3 << 20 && cache.diskCapacity == 30 << 20)
+            let standard = DiskURLCache()
+            #expect(standard.memoryCapacity == DiskURLCache.Configuration().memoryCapacity)
+        }
+
+        /// Which loading mode a session has if nobody chooses one.
+        @Test func theDefaultModeIsTold() {
+            guard #available(macOS 15.4, iOS 18.4, tvOS 18.4, watchOS 11.4, visionOS 2.4, *) else {
+                print("The system called: it has the classic mode alone")
+                return
+            }
+            let isClassic = URLSessionConfiguration.default.usesClassicLoadingMode
+            print("The system called: its default is the \(isClassic ? "classic" : "new") mode")
         }
 
         @Test func theSharedSessionUsesIt() async throws {
@@ -205,6 +227,31 @@
 
         private enum Hit { static let varies: [String?] = [nil, "Accept-Encoding"] }
 
+        /// Most of the web has a `Vary`: one of these has to be true in each mode, and the cache learns which.
+        @Test(arguments: Situation.allCases) func theSystemTakesAHitWithVaryHidden(_ situation: Situation) async throws
+        {
+            try await takesAHit("Accept-Encoding", situation, hidesVary: true)
+        }
+
+        @Test(arguments: Situation.allCases) func theSystemTakesAHitWithVaryShown(_ situation: Situation) async throws {
+            try await takesAHit("Accept-Encoding", situation, hidesVary: false)
+        }
+
+        /// The table of *Apple platforms* says that the system asks a cache for the responses to `GET` alone.
+        @Test(arguments: Mode.allCases, ["POST", "HEAD"])
+        func theSystemAsksForGETAlone(_ mode: Mode, _ method: String) async throws {
+            let origin = try OriginServer.counting()
+            var settings = settings("cache")
+            settings.keyPolicy = .standard.includingBody(ofMethods: "POST")
+            let cache = LoggingCache(configuration: settings)
+            let session = contractSession(cache, mode)
+            let request = URLRequest(origin.url("/a"), method: method, body: method == "POST" ? Data("x".utf8) : nil)
+            for _ in 1...2 { _ = try await LoadingHarness.load(request, in: session) }
+            let calls = cache.calls.withLock { $0 }
+            print("The system called: \(mode): \(method): \(calls)")
+            #expect(origin.requests.count == 2)
+        }
+
         /// Whether the system takes what is stored, if what is read from disk went through the superclass.
         @Test(arguments: Hit.varies, Situation.allCases)
         func theSystemTakesAHitByTheSuperclass(_ vary: String?, _ situation: Situation) async throws {
@@ -217,11 +264,17 @@
             try await takesAHit(vary, situation, superclassLimit: 0)
         }
 
-        private func takesAHit(_ vary: String?, _ situation: Situation, superclassLimit: Int? = nil) async throws {
+        private func takesAHit(
+            _ vary: String?, _ situation: Situation, superclassLimit: Int? = nil,
+            hidesVary: Bool = Platform.current.hidesVary
+        ) async throws {
+            func settings(_ name: String) -> DiskURLCache.Configuration {
+                self.settings(name, superclassLimit, hidesVary: hidesVary)
+            }
             var fields: HeaderFields = ["Cache-Control": "max-age=86400"]
             if let vary { fields.append("Vary", vary) }
             let origin = try OriginServer.counting(fields)
-            var cache = DiskURLCache(configuration: settings("first", superclassLimit))
+            var cache = DiskURLCache(configuration: settings("first"))
             #expect(try await text(origin.url("/a"), contractSession(cache, situation.mode)) == "1")
             cache.flush()
             switch situation.source {
@@ -230,7 +283,7 @@
             case .newProcess:
                 // Caches of one folder share their memory in one process: so a copy of the folder.
                 try FileManager.default.copyItem(at: scratch.appending("first"), to: scratch.appending("second"))
-                cache = DiskURLCache(configuration: settings("second", superclassLimit))
+                cache = DiskURLCache(configuration: settings("second"))
             }
             #expect(try await text(origin.url("/a"), contractSession(cache, situation.mode)) == "1")
             #expect(origin.requests.count == 1)
@@ -474,6 +527,64 @@
             #expect(cookies().count == 1)
         }
 
+        // MARK: Times
+
+        /// Milliseconds, the median of some rounds.
+        private func milliseconds(_ rounds: Int, _ work: (Int) async throws -> Void) async rethrows -> Double {
+            var times: [Double] = []
+            for round in 0..<rounds {
+                let start = DispatchTime.now().uptimeNanoseconds
+                try await work(round)
+                times.append(Double(DispatchTime.now().uptimeNanoseconds - start) / 1e6)
+            }
+            return (times.sorted()[rounds / 2] * 1_000).rounded() / 1_000
+        }
+
+        /// Beside the system's own cache. No time is judged: the rows are for a person to read.
+        @Test(arguments: Mode.allCases) func timesBesideTheSystemsCache(_ mode: Mode) async throws {
+            let origin = try OriginServer { request in
+                OriginResponse(
+                    fields: ["Cache-Control": "max-age=86400", "Content-Type": "text/plain"],
+                    body: testBody(request.path.count, length: 16 << 10))
+            }
+            func stock(_ name: String) -> URLCache {
+                URLCache(
+                    memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending("stock-\(name)"))
+            }
+            let (own, system) = (cache("times-\(mode)"), stock("\(mode)"))
+            let sessions = [
+                ("system's cache", contractSession(system, mode)),
+                ("this cache, system's loader", contractSession(own, mode)),
+                ("this cache, makeSession", own.makeSession(configuration: mode.configuration)),
+                ("no cache", contractSession(stock("none"), mode)),
+            ]
+            for (name, session) in sessions {
+                let isCached = name != "no cache"
+                let label = name.replacingOccurrences(of: " ", with: "-")
+                func url(_ number: Int) -> URL { origin.url("/\(label)/\(number)") }
+                let first = try await milliseconds(50) { _ = try await session.data(from: url($0)) }
+                print("Time: \(mode) mode: first load, stored | \(name) | \(first)")
+                guard isCached else { continue }
+                let hit = try await milliseconds(200) { _ = try await session.data(from: url($0 % 50)) }
+                print("Time: \(mode) mode: hit | \(name) | \(hit)")
+            }
+            for (name, cache) in [("system's cache", system), ("this cache", own as URLCache)] {
+                let request = URLRequest(url: origin.url("/direct"))
+                let response = Responses.cached(origin.url("/direct"), String(repeating: "x", count: 16 << 10))
+                let store = await milliseconds(200) { _ in cache.storeCachedResponse(response, for: request) }
+                print("Time: \(mode) mode: storeCachedResponse | \(name) | \(store)")
+                let find = await milliseconds(200) { _ in _ = cache.cachedResponse(for: request) }
+                print("Time: \(mode) mode: cachedResponse | \(name) | \(find)")
+            }
+            guard mode == .classic else { return }
+            own.flush()
+            var opened: [URLCache] = []
+            let openStock = await milliseconds(20) { opened.append(stock("open-\($0)")) }
+            let openOwn = await milliseconds(20) { opened.append(cache("open-\($0)")) }
+            print("Time: at launch: init | system's cache | \(openStock)")
+            print("Time: at launch: init | this cache | \(openOwn)")
+        }
+
         // MARK: Sessions made for the loader
 
         @Test(arguments: Mode.allCases, [true, false]) func theLoaderCaches(_ mode: Mode, _ isOnMain: Bool) async throws
@@ -487,6 +598,26 @@
             #expect(origin.requests.count == 1)
             let statistics = cache.statistics
             #expect(statistics.memoryHits + statistics.diskHits + statistics.misses <= 2, "one lookup a load")
+        }
+
+        /// While the user scrolls, the run loop of the main thread is in another mode, which is a common one.
+        @Test(arguments: Mode.allCases) func aLoadOfTheMainQueueGoesOnWhileTheUserScrolls(_ mode: Mode) async throws {
+            let origin = try OriginServer.counting()
+            let session = cache().makeSession(configuration: mode.configuration, delegate: nil, delegateQueue: .main)
+            let tracking = CFRunLoopMode(rawValue: "DiskURLCache.tracking" as CFString)
+            CFRunLoopAddCommonMode(CFRunLoopGetMain(), tracking)
+            let url = origin.url("/a")
+            let hasEnded = Mutex<Bool?>(nil)
+            let isLoaded = Mutex(false)
+            // Not in a block of the main queue, which would hold up the queue itself.
+            CFRunLoopPerformBlock(CFRunLoopGetMain(), CFRunLoopMode.defaultMode.rawValue) {
+                session.dataTask(with: url) { _, _, _ in isLoaded.withLock { $0 = true } }.resume()
+                for _ in 0..<50 where !isLoaded.withLock({ $0 }) { CFRunLoopRunInMode(tracking, 0.1, true) }
+                hasEnded.withLock { $0 = isLoaded.withLock { $0 } }
+            }
+            CFRunLoopWakeUp(CFRunLoopGetMain())
+            await eventually("the run loop of the main thread") { hasEnded.withLock { $0 != nil } }
+            #expect(hasEnded.withLock { $0 } == true)
         }
 
         @Test(arguments: Mode.allCases) func sessionsAreToldApartByTheirClasses(_ mode: Mode) async throws {

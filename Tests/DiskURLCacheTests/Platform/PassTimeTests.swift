@@ -357,7 +357,7 @@ import Testing
         let prepare = preparation(calls)
         prepare(["/c", "/c/records"], protection: .completeUntilFirstUserAuthentication)
         prepare(["/c", "/c/records"], protection: .complete)
-        let files = ["/c/records", "/c/records/r1", "/c/records/r2", "/c/index.plist", "/c"]
+        let files = ["/c/records", "/c/records", "/c/records/r1", "/c/records/r2", "/c/index.plist", "/c"]
         #expect(calls.set.withLock { $0 } == ["backup /c"] + files + ["backup /c"] + files)
         #expect(calls.classes.withLock { $0 }.values.allSatisfy { $0.rawValue == FileProtectionType.complete.rawValue })
     }
@@ -369,6 +369,14 @@ import Testing
         calls.set.withLock { $0 = [] }
         prepare(["/c", "/c/records"], protection: .complete)
         #expect(calls.set.withLock { $0 } == ["backup /c"])
+    }
+
+    @Test func whereNoClassIsKeptTheFilesAreLeftAlone() {
+        let calls = Calls()
+        var prepare = preparation(calls)
+        prepare.protection = { _ in nil }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(calls.set.withLock { $0 } == ["backup /c", "/c/records"])
     }
 
     @Test func aFileThatCannotBeChangedNowIsChangedAtTheNextLaunch() {

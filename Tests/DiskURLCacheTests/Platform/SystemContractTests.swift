@@ -134,28 +134,38 @@ import Testing
     // MARK: What is made of a record
 
     /// As after a launch.
-    private func forgetMemory() {
+    private func forgetMemory(of other: DiskURLCache? = nil) {
+        let cache = other ?? cache
         cache.flush()
         cache.removeAllCachedResponses(from: .memory)
     }
 
     @Test func whatMemoryHasIsTheObjectThatWasStored() async throws {
-        let stored = Responses.cached(
-            Responses.url("/a"), fields: ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"])
+        let stored = Responses.cached(Responses.url("/a"), fields: ["Cache-Control": "max-age=60"])
         let task = plain.dataTask(with: Responses.url("/a"))
         cache.storeCachedResponse(stored, for: task)
         for _ in 1...2 { #expect(await lookup(task, in: cache) === stored) }
     }
 
-    @Test func whatComesFromDiskHasTheFieldsOfTheOriginAndADate() async throws {
+    /// The system's loader, by descriptions of it, refuses what has a `Vary` and was not stored by Foundation's cache.
+    @Test(arguments: [true, false], ["memory", "disk"])
+    func whatTheSystemGetsHasTheFieldsOfTheOriginAndADate(_ hidesVary: Bool, _ layer: String) async throws {
+        var platform = Platform.iOS
+        platform.hidesVary = hidesVary
+        let cache = Self.cache(scratch, platform)
         let url = Responses.url("/a")
         let fields = ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"]
         let task = plain.dataTask(with: url)
-        cache.storeCachedResponse(Responses.cached(url, fields: fields), for: task)
-        forgetMemory()
+        let stored = Responses.cached(url, fields: fields)
+        cache.storeCachedResponse(stored, for: task)
+        if layer == "disk" { forgetMemory(of: cache) }
         let found = try #require(await lookup(task, in: cache))
+        if layer == "memory", !hidesVary {
+            #expect(found === stored)
+            return
+        }
         let head = try #require(found.response as? HTTPURLResponse)
-        #expect(head.value(forHTTPHeaderField: "Vary") == "Accept-Encoding")
+        #expect(head.value(forHTTPHeaderField: "Vary") == (hidesVary ? nil : "Accept-Encoding"))
         #expect(head.allHeaderFields.count == 3)
         let date = try #require(HTTPDate.parse(head.value(forHTTPHeaderField: "Date") ?? "", reference: Date()))
         #expect(abs(date.timeIntervalSinceNow) < 600)
@@ -163,7 +173,7 @@ import Testing
 
         // The system stores it anew when the origin has confirmed it, with the head that it was given.
         cache.storeCachedResponse(found, for: task)
-        forgetMemory()
+        forgetMemory(of: cache)
         var other = URLRequest(url: url)
         other.setValue("br", forHTTPHeaderField: "Accept-Encoding")
         #expect(cache.cachedResponse(for: other) == nil)
@@ -260,7 +270,7 @@ import Testing
         #expect(recordCount == 0)
     }
 
-    @Test func anObjectIsKeptIfTheSuperclassGaveItAndAfterFiveFailuresItIsNotAsked() async throws {
+    @Test func anObjectIsKeptAndAfterFiveFailuresTheSuperclassIsNotAsked() async throws {
         cache.superclassFailures.withLock { $0 = 4 }
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
         forgetMemory()
@@ -272,7 +282,80 @@ import Testing
         cache.superclassFailures.withLock { $0 = 5 }
         forgetMemory()
         let own = try #require(await lookup(task, in: cache))
-        #expect(await lookup(task, in: cache) !== own)
+        #expect(await lookup(task, in: cache) === own, "it is at hand")
+        #expect(cache.superclassFailures.withLock { $0 } == 5)
+    }
+
+    // MARK: What is learned of the system's loader
+
+    /// The system's loader: asks for a response, and stores another one if it does not use it.
+    private func load(_ path: String, vary: String?, of cache: DiskURLCache, refuses: Bool) async {
+        let url = Responses.url(path)
+        let task = plain.dataTask(with: url)
+        if await lookup(task, in: cache) != nil, !refuses { return }
+        var fields = ["Cache-Control": "max-age=600"]
+        fields["Vary"] = vary
+        cache.storeCachedResponse(Responses.cached(url, fields: fields), for: task)
+    }
+
+    private func problems(of cache: DiskURLCache, _ body: () async throws -> Void) async rethrows -> [String] {
+        let found = Mutex<[String]>([])
+        let id = cache.core.hub.addListener { event in
+            if case .problem(let error) = event { found.withLock { $0.append(error.description) } }
+        }
+        try await body()
+        cache.core.hub.removeListener(id)
+        return found.withLock { $0 }
+    }
+
+    @Test func afterFiveRefusalsTheFormChangesAndThenTheAppIsTold() async {
+        func hidden() -> Bool { cache.core.systemHits.withLock { $0.hidesVary } }
+        #expect(hidden())
+        let first = await problems(of: cache) {
+            // The first load is a miss, one was cancelled.
+            await load("/a", vary: "Accept-Encoding", of: cache, refuses: false)
+            await load("/a", vary: "Accept-Encoding", of: cache, refuses: false)
+            for _ in 1...4 { await load("/a", vary: "Accept-Encoding", of: cache, refuses: true) }
+            #expect(hidden())
+            await load("/a", vary: "Accept-Encoding", of: cache, refuses: true)
+            #expect(!hidden())
+        }
+        #expect(first.count == 1 && first[0].contains("as the server sent it"))
+        let task = plain.dataTask(with: Responses.url("/a"))
+        let head = await lookup(task, in: cache)?.response as? HTTPURLResponse
+        #expect(head?.value(forHTTPHeaderField: "Vary") == "Accept-Encoding")
+        let second = await problems(of: cache) {
+            for _ in 1...12 { await load("/a", vary: "Accept-Encoding", of: cache, refuses: true) }
+        }
+        #expect(second.count == 1 && second[0].contains("makeSession"))
+        #expect(!hidden(), "it is not changed back")
+    }
+
+    @Test func responsesWithoutVaryThatAreRefusedAreTold() async {
+        let told = await problems(of: cache) {
+            for _ in 1...6 { await load("/a", vary: nil, of: cache, refuses: true) }
+        }
+        #expect(told.count == 1 && told[0].contains("makeSession"))
+        #expect(cache.core.systemHits.withLock { $0.hidesVary })
+    }
+
+    @Test func aLoaderThatUsesMostOfWhatItGetsTeachesNothing() async {
+        let told = await problems(of: cache) {
+            for number in 1...40 { await load("/a", vary: "Accept", of: cache, refuses: number.isMultiple(of: 3)) }
+            // Of a stale response, and at the wish of the request, another one is stored for good reason.
+            for _ in 1...8 {
+                let stale = plain.dataTask(with: Responses.url("/b"))
+                _ = await lookup(stale, in: cache)
+                let fields = ["Cache-Control": "max-age=0", "Vary": "Accept"]
+                cache.storeCachedResponse(Responses.cached(Responses.url("/b"), fields: fields), for: stale)
+                let reload = plain.dataTask(with: Responses.request("/a", fields: ["Cache-Control": "no-cache"]))
+                _ = await lookup(reload, in: cache)
+                cache.storeCachedResponse(
+                    Responses.cached(Responses.url("/a"), fields: ["Vary": "Accept"]), for: reload)
+            }
+        }
+        #expect(told.isEmpty)
+        #expect(cache.core.systemHits.withLock { $0.hidesVary })
     }
 
     // MARK: The superclass's object
@@ -299,7 +382,8 @@ import Testing
             response: EntryMetadata.Response(
                 Responses.http(url), fields: ["Cache-Control": "max-age=60"], method: "GET", vary: .none, time: Date()),
             storedAt: Date(), placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: false)
-        return StoredEntry(metadata: metadata, body: Data("body".utf8)).makeSystemResponse(requestedURL: url)
+        return StoredEntry(metadata: metadata, body: Data("body".utf8))
+            .makeSystemResponse(requestedURL: url, hidesVary: true)
     }
 
     @Test(arguments: [0, 40, 50, 60])
@@ -384,10 +468,12 @@ import Testing
         settings.cacheStatusName = "app"
         settings.willCacheResponse = { response, _ in response }
         settings.rules = [DiskURLCache.Rule(for: .host("example.com"), lifetime: .always(60))]
+        settings.keyPolicies = ["graphQL": .standard.includingBody(ofMethods: "POST")]
         #expect(
             settings.settingsOfLoader == [
                 "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "usesHeuristicFreshness",
                 "minimumDiskLifetime", "Configuration.willCacheResponse", "cacheStatusName",
+                "includingBody(ofMethods:)",
             ])
 
         let events = cache.events()
@@ -446,8 +532,9 @@ import Testing
     // MARK: Loading modes
 
     @Test func theClientIsCalledOnARunLoopOnlyWhereOneRuns() {
-        #expect(ClientModes.modes(running: nil, common: "default") == nil, "a worker of the session's delegate queue")
-        #expect(ClientModes.modes(running: "default", common: "default") == ["default"])
-        #expect(ClientModes.modes(running: "tracking", common: "default") == ["default", "tracking"])
+        #expect(ClientModes.modes(running: nil, common: "common") == nil, "a worker of the session's delegate queue")
+        // Also while the user scrolls: that mode is a common one.
+        #expect(ClientModes.modes(running: "default", common: "common") == ["common", "default"])
+        #expect(ClientModes.modes(running: "own", common: "common") == ["common", "own"])
     }
 }

@@ -18,8 +18,8 @@ package struct IndexFile {
 
     // MARK: Bytes
 
-    /// The rows in the form of a file; the rest of its bytes comes by `seal`, since whoever calls this holds the lock of
-    /// the rows.
+    /// The rows in the form of a file; the rest of its bytes comes by `seal`, since whoever calls this holds the lock
+    /// of the rows.
     /// - Parameter forEachRow: calls its argument with each row in the order of use, the least recent first.
     @inline(__always)
     static func unsealed(count: Int, _ forEachRow: (_ put: (IndexRow) -> Void) -> Void) -> [UInt8] {

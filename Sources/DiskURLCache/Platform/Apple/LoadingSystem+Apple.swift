@@ -103,7 +103,7 @@
         static func current() -> any ClientQueue {
             let loop = CFRunLoopGetCurrent()
             let running = CFRunLoopCopyCurrentMode(loop)?.rawValue as String?
-            let modes = ClientModes.modes(running: running, common: CFRunLoopMode.defaultMode.rawValue as String)
+            let modes = ClientModes.modes(running: running, common: CFRunLoopMode.commonModes.rawValue as String)
             guard let modes else { return DispatchQueue(label: "DiskURLCache.client", qos: .userInitiated) }
             return ClientThread(loop: loop, modes: modes as CFArray)
         }

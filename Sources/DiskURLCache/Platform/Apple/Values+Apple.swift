@@ -99,7 +99,7 @@
 
         static func end(_ name: StaticString, _ span: Span, _ outcome: @autoclosure @escaping () -> String) {
             if let span { signposter.endInterval(name, span, "\(outcome(), privacy: .public)") }
-            logger.debug("\(name): \(outcome(), privacy: .public)")
+            logger.debug("\(name, privacy: .public): \(outcome(), privacy: .public)")
         }
     }
 
