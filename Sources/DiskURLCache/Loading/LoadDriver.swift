@@ -56,7 +56,17 @@ final class LoadDriver: FetchReceiver, Sendable {
         self.client = client
         self.refreshKey = refreshKey
         state = Mutex(State(machine: machine))
+        #if DEBUG
+            Self.all.withLock { $0[ObjectIdentifier(self)] = { [weak self] in self } }
+        #endif
     }
+
+    #if DEBUG
+        /// For a test that never ends: it tells what the loads that are left wait for.
+        static let all = Mutex<[ObjectIdentifier: @Sendable () -> LoadDriver?]>([:])
+
+        deinit { _ = Self.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) } }
+    #endif
 
     /// Begins with `start`.
     convenience init(

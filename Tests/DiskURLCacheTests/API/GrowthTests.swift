@@ -8,7 +8,7 @@
     /// A process that loads for long: the cache adds no descriptors, no threads and no memory to what `URLSession`
     /// takes by itself, which is measured in the same run, since Foundation's own share grows with each load.
     @Suite(
-        .fewAtATime, .timeLimit(.minutes(20)),
+        .fewAtATime,
         .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
     struct GrowthTests {
         @Test func aLongLifeAddsNothing() throws {

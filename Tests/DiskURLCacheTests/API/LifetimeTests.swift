@@ -10,7 +10,7 @@ import Testing
 /// Caches and sessions that come, change and go while loads run, and clocks that jump. Made for the thread sanitizer,
 /// too.
 @Suite(
-    .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+    .fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
 struct LifetimeTests {
     /// An object of the app that removes what belongs to it when it is released.
     private final class Handle: Sendable {

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// A cache that is alone on its directory, as nearly every one is.
-@Suite struct LonelyCacheTests {
+@Suite(.fewAtATime) struct LonelyCacheTests {
     private func request(_ number: Int) -> URLRequest { URLRequest(url: Responses.url("/\(number)")) }
 
     /// However much it stores and removes: what nobody removed stays.

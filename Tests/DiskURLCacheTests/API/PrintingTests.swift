@@ -12,7 +12,7 @@ import Testing
 
 /// What a program prints has no credentials, no body and no password of a URL: a line of a log, `dump`, the message of
 /// a failed test.
-struct PrintingTests {
+@Suite(.fewAtATime) struct PrintingTests {
     static let secret = "TOPSECRET"
     private let scratch: ScratchDirectory
 

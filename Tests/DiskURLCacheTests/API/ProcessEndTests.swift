@@ -6,7 +6,7 @@
     @testable import DiskURLCache
 
     /// A process that ends, or forks, just after it stored responses: through the public class alone.
-    @Suite struct ProcessEndTests {
+    @Suite(.fewAtATime) struct ProcessEndTests {
         private static let count = 100
         private static func url(_ number: Int) -> URL { Responses.url("/\(number)") }
         private static func body(_ number: Int) -> String { "\(number) " + String(repeating: "x", count: 20_000) }

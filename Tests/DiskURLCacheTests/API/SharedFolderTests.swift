@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// Caches that name the same folder, and folders that a cache cannot use as it was told to.
-@Suite struct SharedFolderTests {
+@Suite(.fewAtATime) struct SharedFolderTests {
     private let scratch: ScratchDirectory
     private var folder: URL { scratch.appending("cache") }
     private let request = Responses.request("/a")

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Behaviour seen through the `URLCache` API alone.
-@Suite struct URLCacheAPITests {
+@Suite(.fewAtATime) struct URLCacheAPITests {
     let scratch: ScratchDirectory
     let clock = ManualClock()
 
@@ -229,7 +229,7 @@ import Testing
     }
 
     /// A loop over the events is a task of its own as a rule: it would stay with all that it holds.
-    @Test(.timeLimit(.minutes(1))) func theEventsEndWithTheCache() async {
+    @Test func theEventsEndWithTheCache() async {
         var cache: DiskURLCache? = makeCache()
         let (read, unread) = (cache?.events(), cache?.events())
         cache?.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))

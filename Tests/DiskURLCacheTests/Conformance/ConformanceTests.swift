@@ -4,11 +4,11 @@ import Testing
 @testable import DiskURLCache
 
 /// The public rows for HTTP caches, over real sockets: see `ConformanceRow`.
-@Suite struct ConformanceTests {
+@Suite(.fewAtATime) struct ConformanceTests {
     /// Each mode takes seconds, and the rows differ by what the pure rules decide: the plain form plays them from
     /// memory.
     @Test(
-        .loadsOnLinux, .timeLimit(.minutes(30)),
+        .loadsOnLinux,
         arguments: TestLength.pick(plain: [.memory, .shared], long: ConformanceClient.Mode.allCases))
     func everyRowHolds(mode: ConformanceClient.Mode) async throws {
         let rows =

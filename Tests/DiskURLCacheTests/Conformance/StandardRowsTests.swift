@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// The rows of `ConformanceRow.standards`, and the file that could be offered to the public suite.
-@Suite struct StandardRowsTests {
+@Suite(.fewAtATime) struct StandardRowsTests {
     @Test(.loadsOnLinux, arguments: [ConformanceClient.Mode.memory, .restartedDisk])
     func everyRowOfNewStandardsHolds(mode: ConformanceClient.Mode) async throws {
         for result in try await ConformanceTests.play(ConformanceRow.standards, mode) where result.problem != nil {

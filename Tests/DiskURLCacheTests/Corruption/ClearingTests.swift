@@ -5,7 +5,7 @@
     @testable import DiskURLCache
 
     /// Clearing takes the same at any number of entries, and is final even if the process dies at once after.
-    @Suite("Clearing") struct ClearingTests {
+    @Suite("Clearing", .fewAtATime) struct ClearingTests {
         private static let count = TestLength.pick(plain: 5_000, long: 30_000)
         /// Real ones among them.
         private static let readable = 50

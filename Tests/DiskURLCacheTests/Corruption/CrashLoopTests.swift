@@ -133,7 +133,7 @@
         }
     }
 
-    @Suite("Crash loop") struct CrashLoopTests {
+    @Suite("Crash loop", .fewAtATime) struct CrashLoopTests {
         private static let rounds = TestLength.crashRounds
 
         @Test("Random SIGKILL under mixed load: 0 wrong bytes, 0 crashes at reopen, leftovers swept")

@@ -5,7 +5,7 @@ import Testing
 
 /// Faults of `Reliability.md` about a system that refuses: the store is dropped, the old value is kept, nothing is left
 /// over, and the store works again once the cause is gone.
-@Suite("Failing disk") struct FailingDiskTests {
+@Suite("Failing disk", .fewAtATime) struct FailingDiskTests {
     private let fixture: DiskFixture
 
     init() throws { fixture = try DiskFixture() }

@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// Faults of `Reliability.md` about names in the directory that are not the cache's own.
-@Suite("Foreign files") struct ForeignFilesTests {
+@Suite("Foreign files", .fewAtATime) struct ForeignFilesTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

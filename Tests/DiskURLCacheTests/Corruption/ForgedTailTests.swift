@@ -9,7 +9,7 @@ import Testing
 
 /// A body may end like a record: whoever writes it knows the format, and the name of the record of a URL. Until its own
 /// tail is written, nothing that has a record's name may end with it.
-@Suite struct ForgedTailTests {
+@Suite(.fewAtATime) struct ForgedTailTests {
     /// The URL's own body, with the tail of a record that has other fields.
     private func forgedBody(for key: RequestKey, url: String) throws -> Data {
         let body = testBody(1, length: 300 << 10)

@@ -5,7 +5,7 @@ import Testing
 
 /// Faults of `Reliability.md` about an index that is not as it was written: it is a hint, and is made again from the
 /// files.
-@Suite("Damaged index") struct IndexDamageTests {
+@Suite("Damaged index", .fewAtATime) struct IndexDamageTests {
     private static let count = 20
 
     /// A closed directory with some records and an index.

@@ -151,7 +151,7 @@
     }
 
     /// A child process, killed before each file operation in turn.
-    @Suite("Kills") struct KillTests {
+    @Suite("Kills", .fewAtATime) struct KillTests {
         @Test("SIGKILL at every system call", arguments: KillScenario.allCases)
         func everyStep(scenario: KillScenario) throws {
             // The plain form takes some of the steps; an odd distance, since creating and writing alternate.

@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// The power fails after any change of the directory, with the data of the last files lost or not.
-@Suite("Power loss") struct PowerLossTests {
+@Suite("Power loss", .fewAtATime) struct PowerLossTests {
     /// What a power failure does to the files changed last.
     enum Loss: CaseIterable, Sendable {
         case nothing, emptied, zeroed, garbage, nameLost

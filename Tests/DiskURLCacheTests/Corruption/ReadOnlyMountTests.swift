@@ -102,7 +102,7 @@
     }
 
     /// Read-only by the system itself: the file system becomes read-only while a cache uses it.
-    @Suite("Read-only file system") struct ReadOnlyMountTests {
+    @Suite("Read-only file system", .fewAtATime) struct ReadOnlyMountTests {
         private static let count = 30
 
         private func open(_ mount: ScratchMount, _ log: EventLog) -> DiskStore {

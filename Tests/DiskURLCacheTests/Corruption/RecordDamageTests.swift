@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// Faults of `Reliability.md` about records that are not as they were written.
-@Suite("Damaged records") struct RecordDamageTests {
+@Suite("Damaged records", .fewAtATime) struct RecordDamageTests {
     /// A record that is as it was written, or that a 304 or a pin gave a second tail.
     private struct Subject: Sendable, CustomTestStringConvertible {
         var bodyLength = 300

@@ -5,7 +5,7 @@ import Testing
 
 /// Hundreds of records that the index lacks are taken in by name and size alone, so that the directory opens at once.
 /// Their heads are read later, so that what counts by the head counts for them, too.
-@Suite struct RowsByNameAloneTests {
+@Suite(.fewAtATime) struct RowsByNameAloneTests {
     private let fixture: DiskFixture
     private static let count = 600
     private static let pinned = 20

@@ -8,7 +8,7 @@
     ///
     /// `DISKURLCACHE_SOAK_MEGABYTES=20000 swift test -c release -Xswiftc -enable-testing --filter SoakTests` is longer
     /// than the long form.
-    @Suite("Memory soak") struct SoakTests {
+    @Suite("Memory soak", .fewAtATime) struct SoakTests {
         /// Less than is stored, so that the store evicts in the plain form, too; half of it is the most that an entry
         /// may take.
         static let capacity = TestLength.pick(plain: 32 << 20, long: 256 << 20)

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// A record that cannot be read for a moment. Nothing stands in for it. If it is removed then, it does not come back.
-@Suite struct UnreadableVariantTests {
+@Suite(.fewAtATime) struct UnreadableVariantTests {
     private let fixture: DiskFixture
     private let files = FaultyFileSystem()
     private let key = RequestKey.test("a")

@@ -5,7 +5,7 @@ import Testing
 @testable import DiskURLCache
 
 /// A 304 or a pin appends a tail to its record. Whatever happens to the file: the old tail, the new tail or a miss.
-@Suite("Updated records") struct UpdateDamageTests {
+@Suite("Updated records", .fewAtATime) struct UpdateDamageTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// After a damaged answer, all bodies of its key are read and compared with their checksums.
-@Suite struct VerifyingTests {
+@Suite(.fewAtATime) struct VerifyingTests {
     private let fixture: DiskFixture
     private let key = RequestKey.test("a")
 
@@ -87,7 +87,7 @@ import Testing
         }
 
         @Test func largeBodiesAreReadInPieces() throws {
-            _ = try prepare(length: 48 << 20)
+            _ = try prepare(length: 24 << 20)
             let child = try ChildProcess("verify", directory: fixture.directory)
             let numbers = try #require(child.remainingLines().last).split(separator: " ").compactMap { Int($0) }
             try #require(numbers.count == 2)

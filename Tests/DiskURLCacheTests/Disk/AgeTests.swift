@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// Records that exceed a maximum age.
-@Suite struct AgeTests {
+@Suite(.fewAtATime) struct AgeTests {
     private let fixture: DiskFixture
     private let key = RequestKey.test("a")
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite("Capacity and recency") struct CapacityTests {
+@Suite("Capacity and recency", .fewAtATime) struct CapacityTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

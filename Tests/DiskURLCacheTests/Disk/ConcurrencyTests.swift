@@ -96,7 +96,7 @@ final class Oracle: Sendable {
     }
 }
 
-@Suite("Concurrency") struct ConcurrencyTests {
+@Suite("Concurrency", .fewAtATime) struct ConcurrencyTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite("Disk index") struct DiskIndexTests {
+@Suite("Disk index", .fewAtATime) struct DiskIndexTests {
     private func key(_ number: Int) -> KeyName {
         // Few different hashes, so that keys meet in the table.
         KeyName(resource: UInt64(number), low: UInt64(number % 7))

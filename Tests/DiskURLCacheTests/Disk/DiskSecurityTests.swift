@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// The security rules of `Reliability.md`, as far as they are the disk layer's.
-@Suite("Disk security") struct DiskSecurityTests {
+@Suite("Disk security", .fewAtATime) struct DiskSecurityTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite("Disk store") struct DiskStoreTests {
+@Suite("Disk store", .fewAtATime) struct DiskStoreTests {
     private let fixture: DiskFixture
 
     init() throws { fixture = try DiskFixture() }

@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// The file of a record that is evicted is removed without the lock of the files: nobody waits for it.
-@Suite struct EvictionTests {
+@Suite(.fewAtATime) struct EvictionTests {
     /// A cache above its capacity. The first removal of an evicted file waits for a gate.
     private final class Fixture: Sendable {
         let disk: DiskFixture

@@ -6,7 +6,7 @@ import Testing
 
 /// Directories, folders and records of another user, and folders that other users may write: nothing in them is
 /// believed or changed.
-@Suite("File owner") struct FileOwnerTests {
+@Suite("File owner", .fewAtATime) struct FileOwnerTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite("Maintenance") struct MaintenanceTests {
+@Suite("Maintenance", .fewAtATime) struct MaintenanceTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

@@ -211,7 +211,7 @@
         }
     }
 
-    @Suite("Several processes") struct ProcessesTests {
+    @Suite("Several processes", .fewAtATime) struct ProcessesTests {
         private let key = ProcessScenarios.key
         private let fixture: DiskFixture
 

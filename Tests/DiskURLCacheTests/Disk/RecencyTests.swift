@@ -5,7 +5,7 @@ import Testing
 
 /// The least recently used record is evicted first: exactly within a process and into the next one, by the time of
 /// writing after a crash.
-@Suite("Order of use") struct RecencyTests {
+@Suite("Order of use", .fewAtATime) struct RecencyTests {
     private let fixture: DiskFixture
 
     init() throws { fixture = try DiskFixture() }

@@ -5,7 +5,7 @@ import Testing
 @testable import DiskURLCacheTools
 
 /// What is not records (index, changes, lock) takes its small share of a small capacity, and no more.
-@Suite("Small capacities") struct SmallCapacityTests {
+@Suite("Small capacities", .fewAtATime) struct SmallCapacityTests {
     private let fixture: DiskFixture
 
     init() throws { fixture = try DiskFixture() }

@@ -5,7 +5,7 @@
     @testable import DiskURLCache
 
     /// What a disk layer knows of a record that another cache changed in its place.
-    @Suite struct StaleRowTests {
+    @Suite(.fewAtATime) struct StaleRowTests {
         private let scratch: ScratchDirectory
         private var directory: String { scratch.url.path + "/c" }
 

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Digests that responses state of their bodies (RFC 9530, Unencoded-Digest).
-@Suite struct BodyDigestsTests {
+@Suite(.fewAtATime) struct BodyDigestsTests {
     // MARK: SHA-2
 
     /// FIPS 180-4's examples.

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// Groups of responses (RFC 9875), and `Clear-Site-Data`: what one answer says about many stored ones.
-@Suite struct CacheGroupsTests {
+@Suite(.fewAtATime) struct CacheGroupsTests {
     // MARK: The fields
 
     @Test(
@@ -151,11 +151,11 @@ import Testing
 
     /// An origin chooses how many groups a response belongs to, and an answer invalidates. If each were compared with
     /// each, this would take minutes.
-    @Test(.timeLimit(.minutes(1))) func manyTagsAreNotComparedWithEachOther() {
-        let tags = (0..<200_000).map { "cache-group \($0)" }
+    @Test func manyTagsAreNotComparedWithEachOther() {
+        let tags = (0..<40_000).map { "cache-group \($0)" }
         let others = tags.map { "\($0)'" }
         let joined = tags.joined(withTags: others + ["e\u{301}", "\u{e9}", "\u{e9}"] + tags)
-        #expect(joined.count == 400_002)
+        #expect(joined.count == 80_002)
         #expect(joined == joined.sorted())
         var entry = StoredEntry.test(Data(), tags: joined).metadata
         for (wanted, isMatch) in [("e\u{301}", true), ("another", false)] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite struct HTTPDateTests {
+@Suite(.fewAtATime) struct HTTPDateTests {
     /// 2027-01-15
     static let reference = PureCache.start
 

@@ -7,7 +7,7 @@ import Testing
 ///
 /// The seed is fixed, so that what fails once fails again. `TestLength` says how many inputs each parser gets, and how
 /// to set another seed.
-@Suite struct ParserFuzzTests {
+@Suite(.fewAtATime) struct ParserFuzzTests {
     static let iterations = TestLength.fuzzIterations
 
     /// As `#expect`, which takes too long to be evaluated millions of times.

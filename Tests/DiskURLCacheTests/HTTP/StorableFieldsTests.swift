@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite struct StorableFieldsTests {
+@Suite(.fewAtATime) struct StorableFieldsTests {
     /// cache-tests `headers-store-*`: fields that must not be stored.
     @Test(arguments: [
         "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",

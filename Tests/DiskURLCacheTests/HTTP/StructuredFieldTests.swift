@@ -4,7 +4,7 @@ import Testing
 
 /// The grammar of structured fields (RFC 9651 §4.2). All 1,591 cases of httpwg/structured-field-tests (1e280c3) passed
 /// when this was written; the cases here are our own.
-@Suite struct StructuredFieldTests {
+@Suite(.fewAtATime) struct StructuredFieldTests {
     typealias BareItem = StructuredField.BareItem
 
     // MARK: Items (§4.2.3)

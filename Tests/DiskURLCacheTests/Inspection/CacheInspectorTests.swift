@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 @testable import DiskURLCacheTools
 
-@Suite("An inspector looks without touching, and changes only what it is told to")
+@Suite("An inspector looks without touching, and changes only what it is told to", .fewAtATime)
 struct CacheInspectorTests {
     private let scratch: ScratchDirectory
     private let directory: URL

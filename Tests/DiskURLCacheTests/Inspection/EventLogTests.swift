@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("An event log tells another process what a cache does")
+@Suite("An event log tells another process what a cache does", .fewAtATime)
 struct EventLogTests {
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache

@@ -10,7 +10,7 @@ import Testing
 
 /// Random requests against random stored responses: the load that follows an explanation goes the way that was
 /// explained.
-@Suite("A load does what its explanation says") struct ExplanationAgreementTests {
+@Suite("A load does what its explanation says", .fewAtATime) struct ExplanationAgreementTests {
     /// What an origin answers.
     private struct Answer: Sendable {
         var status: Int
@@ -148,7 +148,7 @@ import Testing
         ]
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1
-        for number in 0..<TestLength.pick(plain: 300, long: 2_000) {
+        for number in 0..<TestLength.pick(plain: 150, long: 2_000) {
             let draw = Draw(random: TestRandom(seed << 32 + number), clock: clock)
             try await check(draw, number, cache)
         }

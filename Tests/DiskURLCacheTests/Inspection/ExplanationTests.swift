@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("An explanation says what the cache does, with the numbers")
+@Suite("An explanation says what the cache does, with the numbers", .fewAtATime)
 struct ExplanationTests {
     /// The headings of the text.
     private enum Topic: String {

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// Counts by host and tag, the entries of a cache in use, and rules by a JSON body.
-@Suite(.fewAtATime, .timeLimit(.minutes(5))) struct NumbersTests {
+@Suite(.fewAtATime) struct NumbersTests {
     private let scratch: ScratchDirectory
     private let clock = ManualClock()
 

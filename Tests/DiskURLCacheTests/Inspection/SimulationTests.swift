@@ -9,7 +9,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A simulation tells what a cache with another capacity would have answered") struct SimulationTests {
+@Suite("A simulation tells what a cache with another capacity would have answered", .fewAtATime) struct SimulationTests
+{
     private typealias Simulation = DiskURLCache.Simulation
 
     private func load(

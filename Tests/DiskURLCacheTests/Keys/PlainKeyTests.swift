@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The key of a plain request is made by a short way. It is the key that the general way makes, for every request.
-@Suite struct PlainKeyTests {
+@Suite(.fewAtATime) struct PlainKeyTests {
     private var random = TestRandom(TestLength.fuzzSeed ?? 1)
 
     /// Mostly plain, and everything that makes a request no plain one.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite struct TextHashTests {
+@Suite(.fewAtATime) struct TextHashTests {
     @Test func equalTextsHashAlike() {
         for length in 0..<70 {
             let text = String(repeating: "ab", count: length)

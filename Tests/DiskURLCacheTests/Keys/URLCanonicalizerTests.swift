@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite struct URLCanonicalizerTests {
+@Suite(.fewAtATime) struct URLCanonicalizerTests {
     static let same: [(text: String, normal: String)] = [
         ("http://example.com", "http://example.com/"),
         ("HTTP://EXAMPLE.com/", "http://example.com/"),

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// A client that calls back instead of being awaited: `DiskURLCache.CallbackTransport`.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct CallbackTransportTests {
+@Suite(.fewAtATime) struct CallbackTransportTests {
     /// Hands out the receivers, for a test to call them as it likes.
     private final class ManualTransport: DiskURLCache.CallbackTransport {
         private let state = Mutex((receivers: [DiskURLCache.Receiver](), cancelled: 0))

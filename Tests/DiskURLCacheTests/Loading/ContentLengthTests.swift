@@ -11,7 +11,7 @@ import Testing
 
 /// A `Content-Length` that is not true of the body: whatever way a response came, what is stored has the right length,
 /// and a body that ended too early is not stored (RFC 9111 §3.3, RFC 9112 §6.3).
-struct ContentLengthTests {
+@Suite(.fewAtATime) struct ContentLengthTests {
     struct Lie: Sendable, CustomTestStringConvertible {
         var name: String
         var status = 200

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// What the end of the time for a head does, and what it leaves alone.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct DeadlineTests {
+@Suite(.fewAtATime) struct DeadlineTests {
     private let clock = ManualClock()
     private let scratch: ScratchDirectory
     private let files = FaultyFileSystem()

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Bodies above a megabyte are written while they arrive, and read in pieces.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LargeBodyTests {
+@Suite(.fewAtATime) struct LargeBodyTests {
     private let scratch: ScratchDirectory
     private let files = FaultyFileSystem()
     private let clock = ManualClock()
@@ -634,7 +634,7 @@ import Testing
 }
 
 /// The same through sessions with a delegate.
-@Suite(.loadsOnLinux, .fewAtATime, .timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions))
+@Suite(.loadsOnLinux, .fewAtATime, .enabled(if: LoadingHarness.storesForSessions))
 struct LargeBodySessionTests {
     private static let body = testBody(9, length: (4 << 20) + 321)
 

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Requests that need not be sent, in whole loads.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LessAskedTests {
+@Suite(.fewAtATime) struct LessAskedTests {
     private let clock = ManualClock()
 
     private func makeCache() -> DiskURLCache {

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// What loads do when something fails while they run, or happens at a bad moment.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadFaultTests {
+@Suite(.fewAtATime) struct LoadFaultTests {
     let cache: DiskURLCache
     let clock = ManualClock()
     private let scratch: ScratchDirectory

@@ -5,7 +5,7 @@ import Testing
 @testable import DiskURLCacheAdapters
 
 /// A load that has ended is kept by nobody: not its transport, not its body.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadLifetimeTests {
+@Suite(.fewAtATime) struct LoadLifetimeTests {
     enum Way: CaseIterable, Sendable {
         case stored, notStored, inFile, hit, revalidated, refreshed, redirected, shared
         case failed, cutShort, headless, timedOut, cancelled, notRead

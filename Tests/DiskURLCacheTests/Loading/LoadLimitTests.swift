@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// What a load may take: memory, and time.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadLimitTests {
+@Suite(.fewAtATime) struct LoadLimitTests {
     let clock = ManualClock()
     private let scratch: ScratchDirectory
     private let request = Responses.request("/a")

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What holds whatever comes in whatever order.
-@Suite struct LoadMachineInvariantTests {
+@Suite(.fewAtATime) struct LoadMachineInvariantTests {
     /// Random events of those that can come in each state. The generator is seeded, so that a failure can be seen
     /// again.
     @Test(arguments: 0..<TestLength.pick(plain: 10, long: 400)) func randomEvents(seed: Int) {

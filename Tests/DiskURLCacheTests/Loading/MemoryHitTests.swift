@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Answers of memory to direct questions take no driver: they must be what a load would have said.
-@Suite struct MemoryHitTests {
+@Suite(.fewAtATime) struct MemoryHitTests {
     let scratch: ScratchDirectory
     let clock = ManualClock()
 

@@ -9,7 +9,7 @@ import Testing
 
 /// Whatever a session's loads came to, nothing keeps the cache once the session and its owner have gone: each load
 /// holds it.
-@Suite(.loadsOnLinux, .fewAtATime, .timeLimit(.minutes(30))) struct SessionLifetimeTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct SessionLifetimeTests {
     enum Way: CaseIterable, Sendable {
         case handler, delegate, direct, hit, revalidated, refreshed, redirected, post, failed, cancelled
     }

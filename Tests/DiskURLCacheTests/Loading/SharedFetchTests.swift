@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// Equal loads share one fetch: a load that waits looks up again when the other one has ended.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct SharedFetchTests {
+@Suite(.fewAtATime) struct SharedFetchTests {
     /// A redirect that may not be stored, and is not to be asked again yet, leads back to itself: the load ends.
     @Test(.enabled(if: LoadingHarness.storesForSessions)) func aHeldRedirectThatLeadsBackEnds() async throws {
         let origin = try OriginServer { request in

@@ -10,7 +10,7 @@ import Testing
 
 /// The methods of an app's storage may wait for a task, such as a call of an `async` client. On the threads of Swift's
 /// pool, of which there is one a core, that would stop every task of the process.
-@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct StorageThreadsTests {
+@Suite(.fewAtATime) struct StorageThreadsTests {
     /// Writes down which methods a task has called.
     private final class NotingStorage: DiskURLCache.EntryStorage {
         private let storage = DictionaryStorage(capacity: 1 << 20)

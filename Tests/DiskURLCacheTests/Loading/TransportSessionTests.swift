@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 
     /// A session whose requests a transport sends: `cache.makeSession(…, through:)`.
-    @Suite(.fewAtATime, .timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions))
+    @Suite(.fewAtATime, .enabled(if: LoadingHarness.storesForSessions))
     struct TransportSessionTests {
         let cache: DiskURLCache
         private let scratch: ScratchDirectory

@@ -10,7 +10,7 @@ import Testing
 /// One URL, one behaviour: each load says the same as one without a cache, or is in `MatrixException.all`. See
 /// `MatrixComparison`.
 @Suite(
-    .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+    .fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
 struct MatrixTests {
     @Test func eachLoadSaysWhatOneWithoutACacheSays() async throws {
         try await MatrixComparison(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import DiskURLCache
 
-@Suite struct HashTableTests {
+@Suite(.fewAtATime) struct HashTableTests {
     /// Few distinct homes, so that runs collide, wrap round the end and close their gaps.
     @Test(arguments: [1, 7, 16, 1 << 20]) func findsWhatADictionaryFinds(homes: Int) {
         var table = HashTable()

@@ -33,7 +33,7 @@ extension MemoryCache {
     var count: Int { uses(since: 0).count }
 }
 
-@Suite struct MemoryCacheTests {
+@Suite(.fewAtATime) struct MemoryCacheTests {
     private func cache(bytes: Int = 1_000) -> MemoryCache<Value> { MemoryCache(costLimit: bytes) }
 
     @Test func forgetsWhatWasUsedLeastRecently() {

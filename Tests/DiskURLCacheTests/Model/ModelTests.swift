@@ -10,7 +10,7 @@
     /// run printed. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and again: its steps are the same,
     /// while the threads take their own time. Without any of them it runs twenty scripts that are always the same;
     /// `.ci/run model` runs others for a minute.
-    @Suite(.serialized, .timeLimit(.minutes(120)))
+    @Suite(.fewAtATime, .serialized)
     struct ModelTests {
         @Test func randomScripts() async throws {
             let start = Date()

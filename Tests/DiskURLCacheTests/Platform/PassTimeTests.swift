@@ -5,7 +5,7 @@ import Testing
 
 /// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other
 /// moment.
-@Suite struct PassTimeTests {
+@Suite(.fewAtATime) struct PassTimeTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture
 

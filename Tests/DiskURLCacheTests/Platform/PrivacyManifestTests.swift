@@ -3,7 +3,7 @@
     import Testing
 
     /// Apple wants a reason for each use of some APIs. The manifest names those that the sources use, and no others.
-    @Suite struct PrivacyManifestTests {
+    @Suite(.fewAtATime) struct PrivacyManifestTests {
         private static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Sources/DiskURLCache")

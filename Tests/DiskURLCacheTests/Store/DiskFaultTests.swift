@@ -6,7 +6,7 @@
 
     /// A folder that cannot be listed, files that cannot be deleted or read, a clock that is set back, a guest that is
     /// killed.
-    @Suite struct DiskFaultTests {
+    @Suite(.fewAtATime) struct DiskFaultTests {
         typealias Removal = SharedDirectory.Removal
 
         private let directory: SharedDirectory

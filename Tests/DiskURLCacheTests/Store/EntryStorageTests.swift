@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// The shared acceptance suite against the built-in layers and against storages as an app would write them.
-@Suite struct EntryStorageTests {
+@Suite(.fewAtATime) struct EntryStorageTests {
     let scratch: ScratchDirectory
 
     init() throws {

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// Soft removal: a marked response stays, and is validated before it is used again.
-@Suite(.fewAtATime, .timeLimit(.minutes(10))) struct MarkStaleTests {
+@Suite(.fewAtATime) struct MarkStaleTests {
     private let scratch: ScratchDirectory
     private let clock = ManualClock()
 

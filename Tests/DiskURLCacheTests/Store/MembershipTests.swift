@@ -5,7 +5,7 @@
     @testable import DiskURLCache
 
     /// A cache that is alone pays for nobody else; one that comes, at any moment, is told what it must know.
-    @Suite struct MembershipTests {
+    @Suite(.fewAtATime) struct MembershipTests {
         typealias Removal = SharedDirectory.Removal
 
         private let directory: SharedDirectory

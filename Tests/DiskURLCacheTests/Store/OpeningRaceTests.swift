@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 /// What happens while the index is still being read must not be forgotten.
-@Suite struct OpeningRaceTests {
+@Suite(.fewAtATime) struct OpeningRaceTests {
     @Test func storesAndRemovalsRightAfterOpening() throws {
         let scratch = try ScratchDirectory()
         for round in 0..<TestLength.pick(plain: 16, long: 150) {

@@ -5,7 +5,7 @@
     @testable import DiskURLCache
 
     /// What becomes of a response that another cache on the directory changed in its place.
-    @Suite struct OtherCachesTests {
+    @Suite(.fewAtATime) struct OtherCachesTests {
         typealias Removal = SharedDirectory.Removal
 
         private let directory: SharedDirectory

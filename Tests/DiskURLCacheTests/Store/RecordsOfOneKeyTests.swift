@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The records of one key are told apart: each variant keeps its own head, and what a response replaces is gone.
-@Suite("Records of one key") struct RecordsOfOneKeyTests {
+@Suite("Records of one key", .fewAtATime) struct RecordsOfOneKeyTests {
     private static let languages = ["de", "en", "fr"]
 
     private static func request(_ language: String) -> URLRequest {

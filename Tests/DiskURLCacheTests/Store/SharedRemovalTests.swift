@@ -7,7 +7,7 @@
 
     /// What one cache of a directory removed, the others stop to serve within a second: from memory, from disk, and by
     /// a late answer.
-    @Suite struct SharedRemovalTests {
+    @Suite(.fewAtATime) struct SharedRemovalTests {
         typealias Removal = SharedDirectory.Removal
 
         private let directory: SharedDirectory

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// Memory over the disk: what is stored is in both when the store returns, and what is removed is in neither.
-@Suite struct TieredStoreTests {
+@Suite(.fewAtATime) struct TieredStoreTests {
     /// A cache whose maintenance rests, so that all work is done on the test's thread.
     private struct Fixture {
         let scratch: ScratchDirectory

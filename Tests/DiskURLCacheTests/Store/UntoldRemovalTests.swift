@@ -7,7 +7,7 @@
 
     /// A removal that a cache could tell nobody of when it was made, since the file of changes could not be opened or
     /// written, or since there seemed to be nobody.
-    @Suite struct UntoldRemovalTests {
+    @Suite(.fewAtATime) struct UntoldRemovalTests {
         private let directory: SharedDirectory
         private let files = FaultyFileSystem()
 

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Responses that answer for several spellings of their URLs (`No-Vary-Search`), in the layers of a cache.
-@Suite struct VariationTests {
+@Suite(.fewAtATime) struct VariationTests {
     /// A cache, and an origin that answers with the fields that the test gives.
     private final class Site: Sendable {
         let cache: DiskURLCache

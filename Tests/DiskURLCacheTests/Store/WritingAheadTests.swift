@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The bytes of a long body are written before the changes of its key are put in order: nobody waits for them.
-@Suite struct WritingAheadTests {
+@Suite(.fewAtATime) struct WritingAheadTests {
     private static let length = 160 << 10
 
     /// Of a record, or of a long body before it becomes one.

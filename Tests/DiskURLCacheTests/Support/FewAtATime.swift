@@ -3,11 +3,14 @@ import Testing
 
 @testable import DiskURLCache
 
-/// For suites whose tests have servers and sessions: of all their tests only a few run at a time. Each test has dozens
-/// of open files, and by default a shell allows a process 1,024 (256 on macOS).
+/// For suites whose tests work, wait, or have servers: a few of them run at a time, on threads of their own.
+///
+/// By default all tests begin at once on the threads of Swift's pool, of which there is one a core. A test that waits
+/// there holds up the library's tasks, so that each test takes as long as the whole run. And each test with a server
+/// has dozens of open files, and a shell allows a process 1,024 (256 on macOS).
 struct FewAtATime: SuiteTrait, TestTrait, TestScoping {
     private struct Slots {
-        var free = 12
+        var free = min(ProcessInfo.processInfo.activeProcessorCount + 4, 12)
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -29,7 +32,9 @@ struct FewAtATime: SuiteTrait, TestTrait, TestScoping {
             }
             if isFree { turn.resume() }
         }
+        let number = Standstill.begin(test.name)
         defer {
+            Standstill.end(number)
             let next: CheckedContinuation<Void, Never>? = Self.slots.withLock { slots in
                 guard slots.waiting.isEmpty else { return slots.waiting.removeFirst() }
                 slots.free += 1
@@ -37,25 +42,142 @@ struct FewAtATime: SuiteTrait, TestTrait, TestScoping {
             }
             next?.resume()
         }
-        let hasEnded = DispatchSemaphore(value: 0)
-        defer { hasEnded.signal() }
-        Thread.detachNewThread { Self.watch(hasEnded, test.name) }
-        try await function()
-    }
-
-    /// A load that never answers would hang the run, and the test cannot be left: so the process ends, and says why.
-    private static func watch(_ hasEnded: DispatchSemaphore, _ name: String) {
-        let isLong = TestLength.isLong || TestLength.modelSeconds != nil
-        var patience = Patience(times: isLong ? 200 : 6)
-        while hasEnded.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
-            guard patience.isOver() else { continue }
-            let words = Array("✘ Test \(name) hangs: it did not end in \(6 * Patience.seconds) s.\n".utf8)
-            _ = write(1, words, words.count)
-            fatalError("the test \(name) hangs")
-        }
+        guard #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) else { return try await function() }
+        try await withTaskExecutorPreference(TestThreads.shared, operation: function)
     }
 }
 
 extension Trait where Self == FewAtATime {
     static var fewAtATime: FewAtATime { FewAtATime() }
+}
+
+/// Threads for tests, which may wait as long as they like. A test that begins a thousand tasks gets no thousand threads.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+private final class TestThreads: TaskExecutor {
+    static let shared = TestThreads()
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var threads = 0
+        var idle = 0
+    }
+
+    private let state = Mutex(State())
+    private let hasJob = DispatchSemaphore(value: 0)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let needsThread = state.withLock { state in
+            state.jobs.append(job)
+            guard state.jobs.count > state.idle, state.threads < 100 else { return false }
+            state.threads += 1
+            state.idle += 1
+            return true
+        }
+        if needsThread { Thread.detachNewThread { self.work() } }
+        hasJob.signal()
+    }
+
+    private func work() {
+        while true {
+            hasJob.wait()
+            let job = state.withLock { state in
+                state.idle -= 1
+                return state.jobs.removeFirst()
+            }
+            job.runSynchronously(on: asUnownedTaskExecutor())
+            state.withLock { $0.idle += 1 }
+        }
+    }
+}
+
+/// A test that never ends would hang the run, and it cannot be left. So the process ends when nothing moves any more,
+/// and says which tests have not ended, and what the loads wait for.
+///
+/// What counts is what the process does, not the time that a test takes: on a busy machine that may be any.
+private enum Standstill {
+    private struct Running {
+        var names: [Int: String] = [:]
+        var begun = 0
+    }
+
+    private static let running = Mutex(Running())
+    private static let watching: Void = Thread.detachNewThread { watch() }
+
+    static func begin(_ name: String) -> Int {
+        _ = watching
+        return running.withLock { running in
+            running.begun += 1
+            running.names[running.begun] = name
+            return running.begun
+        }
+    }
+
+    static func end(_ number: Int) { _ = running.withLock { $0.names.removeValue(forKey: number) } }
+
+    /// Seconds that the process had of the processors.
+    private static var used: Int { clock() / 1_000_000 }
+
+    /// Nothing moves if no test begins or ends, and the process does nothing for two minutes; or if it does something
+    /// for ever.
+    private static func watch() {
+        let isLong = TestLength.isLong || TestLength.modelSeconds != nil
+        let times = isLong ? 200 : 6
+        var (seen, seenAt) = ((0, 0), used)
+        var (patience, countedFrom) = (Patience(times: times), used)
+        while true {
+            usleep(100_000)
+            let now = running.withLock { ($0.begun, $0.names.count) }
+            if now != seen || now.1 == 0 {
+                (seen, seenAt) = (now, used)
+                patience = Patience(times: times)
+            } else if used - countedFrom > 1 {
+                (patience, countedFrom) = (Patience(times: times), used)
+            }
+            if patience.isOver() || used - seenAt > times * Patience.seconds { end(after: times * Patience.seconds) }
+        }
+    }
+
+    private static func end(after seconds: Int) {
+        let names = running.withLock { $0.names.sorted { $0.key < $1.key }.map(\.value) }
+        for name in names { say("✘ Test \(name) hangs: nothing moved for \(seconds) s.") }
+        // A load whose lock is held for ever cannot be asked.
+        let isSaid = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            for load in LoadDriver.all.withLock({ Array($0.values) }) { if let load = load() { say(load.waitsFor) } }
+            isSaid.signal()
+        }
+        _ = isSaid.wait(timeout: .now() + 10)
+        fatalError("\(names.joined(separator: ", ")) hangs")
+    }
+
+    private static func say(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = write(1, bytes, bytes.count)
+    }
+}
+
+extension LoadDriver {
+    /// One line: the URL, the step of the load, and what it waits for.
+    fileprivate var waitsFor: String {
+        state.withLock { state in
+            let what =
+                switch state.machine.state {
+                case .lookingUp: "looks up: waits for the lookup queue or the disk"
+                case .reading, .readingForAnswer: "reads a stored body: waits for the lookup queue or the disk"
+                case .fetching(let fetch):
+                    switch (state.sharing, state.fetch, fetch.answer) {
+                    case (.waits, _, _): "waits for another load that fetches the same"
+                    case (_, nil, _): "waits for the lookup queue, to send its request"
+                    case (_, _?, nil): "has sent its request, and waits for the head of the answer"
+                    case (_, _?, _?): "waits for the rest of the answer, has \(state.machine.arrivedBytes) bytes"
+                    }
+                case .confirmingStorage: "waits for the word of the app or its delegate on what is stored"
+                case .redirecting: "waits for the word of its client on a redirect"
+                case .ended: "has ended, and its client may not have heard of it"
+                }
+            let client = client.map { "\(type(of: $0))\($0.isPaused ? ", paused" : "")" } ?? "a refresh"
+            return "  \(state.hop.request.url): \(what) (\(client))"
+        }
+    }
 }
