@@ -5,6 +5,9 @@ import PackageDescription
 // A package of its own, so that the library has no dependencies: FlyingFox is the origin server inside the examples.
 // `swift run` builds only what a program needs. In this folder OpenSourceClient is a package of its own, and iOSApp is
 // an Xcode project.
+// For `explanation(for:)`.
+let tools = Target.Dependency.product(name: "DiskURLCacheTools", package: "DiskURLCache")
+
 let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],
@@ -15,13 +18,13 @@ let package = Package(
     ],
     targets: [
         .target(name: "ExampleSupport", dependencies: ["DiskURLCache", "FlyingFox"]),
-        .executableTarget(name: "QuickStart", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        .executableTarget(name: "QuickStart", dependencies: ["DiskURLCache", tools, "ExampleSupport"]),
         .executableTarget(name: "SignedAPI", dependencies: ["DiskURLCache", "ExampleSupport"]),
         .executableTarget(name: "StaleThenFresh", dependencies: ["DiskURLCache", "ExampleSupport"]),
         .executableTarget(name: "OfflineReader", dependencies: ["DiskURLCache", "ExampleSupport"]),
         .executableTarget(name: "AccountSwitch", dependencies: ["DiskURLCache", "ExampleSupport"]),
         // The recipes of the article, one file each, and a program that runs them.
-        .executableTarget(name: "Recipes", dependencies: ["DiskURLCache", "ExampleSupport"], path: "Recipes"),
+        .executableTarget(name: "Recipes", dependencies: ["DiskURLCache", tools, "ExampleSupport"], path: "Recipes"),
         // The samples of the article "Testing an app".
         .testTarget(
             name: "TestingAnAppTests",

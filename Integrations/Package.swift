@@ -42,6 +42,7 @@ let package = Package(
             dependencies: [
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
                 .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheTools", package: "DiskURLCache"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -37,13 +37,3 @@ extension DiskURLCache.Request {
     /// The seconds within which the head of the answer must arrive.
     public var timeoutInterval: TimeInterval { timeout }
 }
-
-extension DiskURLCache {
-    /// Explains what this cache would do with a request of a transport now; see
-    /// `explanation(for:variant:response:sentAt:)`.
-    public func explanation(
-        for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
-    ) -> Explanation {
-        explanation(of: request, variant: variant, response: response, sentAt: sentAt)
-    }
-}

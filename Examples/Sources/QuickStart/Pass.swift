@@ -1,4 +1,5 @@
 import DiskURLCache
+import DiskURLCacheTools
 import ExampleSupport
 import Foundation
 

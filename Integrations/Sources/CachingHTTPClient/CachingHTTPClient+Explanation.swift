@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import DiskURLCache
+import DiskURLCacheTools
 import HTTPTypes
 
 extension CachingHTTPClient {

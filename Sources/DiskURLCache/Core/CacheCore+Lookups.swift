@@ -28,7 +28,7 @@ extension CacheCore {
 
     /// The stored responses for a key, and the key under which they are: perhaps that of an equivalent URL
     /// (No-Vary-Search), of which the system's loader knows nothing.
-    func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
+    package func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
         let variants = store.lookup(key).variants()
         guard variants.isEmpty, !isBySystem, let equivalent = store.equivalent(of: key) else { return (key, variants) }
         return equivalent

@@ -80,6 +80,8 @@ package final class CacheCore: Sendable {
 
     package var hub: EventHub { store.hub }
     package var now: Date { configuration.clock.now() }
+    /// The largest body that one of the layers stores, in bytes.
+    package var largestStorableBody: Int { store.largestStorableBody }
     /// The cache's identifier in `Cache-Status`; nil if responses do not get the field.
     var cacheStatusName: String? { configuration.cacheStatusName }
 
@@ -97,7 +99,7 @@ package final class CacheCore: Sendable {
     /// Finds out everything about a request: its key and options. Calls the app's rules and the closure of a key
     /// policy, once each.
     /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
-    func resolve(_ request: DiskURLCache.Request, variant: String? = nil) -> ResolvedRequest {
+    package func resolve(_ request: DiskURLCache.Request, variant: String? = nil) -> ResolvedRequest {
         let rules = AppliedRules(configuration.rules, to: request)
         let hasOptions = request.hasOptions || !rules.areNone
         let options = hasOptions ? rules.options(after: request.options) : DiskURLCache.Options()
@@ -139,7 +141,7 @@ package final class CacheCore: Sendable {
     /// The options of the request, the rules and the configuration, for the decisions by HTTP.
     /// - Parameter response: the fields of the stored or received response, if there is one, so that rules by content
     ///   type apply.
-    func cachingOptions(for hop: ResolvedRequest, response: HeaderFields?) -> CachingOptions {
+    package func cachingOptions(for hop: ResolvedRequest, response: HeaderFields?) -> CachingOptions {
         var options = hop.hasOptions ? cachingOptions(by: hop.options(for: response)) : standardOptions
         // A change would copy them.
         if isOffline { options.isOffline = true }
@@ -149,7 +151,7 @@ package final class CacheCore: Sendable {
     }
 
     /// The same by the one of these stored responses that answers the request.
-    func cachingOptions(for hop: ResolvedRequest, stored variants: [StoredVariant]) -> CachingOptions {
+    package func cachingOptions(for hop: ResolvedRequest, stored variants: [StoredVariant]) -> CachingOptions {
         guard variants.count > 1, hop.dependsOnContentType else {
             return cachingOptions(for: hop, response: variants.first?.response.fields)
         }

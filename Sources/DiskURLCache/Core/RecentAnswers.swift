@@ -89,7 +89,7 @@ final class RecentAnswers: Sendable {
 
 extension CacheCore {
     /// The held response that answers the request, since its URL is not to be asked again yet; nil if there is none.
-    func restingAnswer(to hop: ResolvedRequest) -> StoredVariant? {
+    package func restingAnswer(to hop: ResolvedRequest) -> StoredVariant? {
         guard hop.mayRest, case .response(let variant)? = heard(by: hop)?.content, variant.isHTTP else {
             return nil
         }

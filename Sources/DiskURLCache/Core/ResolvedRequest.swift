@@ -7,7 +7,7 @@ package final class ResolvedRequest: Sendable {
     /// The request in the form for the decisions by HTTP.
     let facts: RequestFacts
     /// The key, or the reason why the request is not cached.
-    let decision: KeyDecision
+    package let decision: KeyDecision
     /// The options by the request, and by those rules that do not need a response.
     let options: DiskURLCache.Options
     /// Whether the app has set any options for it.
@@ -41,7 +41,7 @@ package final class ResolvedRequest: Sendable {
     }
 
     /// The key of the stored responses that may answer; nil for a request that is not cached.
-    var key: RequestKey? { equivalent ?? decision.key }
+    package var key: RequestKey? { equivalent ?? decision.key }
 
     /// Whether there is one: a load asks for that more often than for the key.
     var hasKey: Bool { equivalent != nil || decision.isKey }
@@ -56,7 +56,7 @@ package final class ResolvedRequest: Sendable {
 
     /// The options with those of the rules by content type.
     /// - Parameter response: the fields of a response to this request; nil as long as there is none.
-    func options(for response: HeaderFields?) -> DiskURLCache.Options {
+    package func options(for response: HeaderFields?) -> DiskURLCache.Options {
         guard let response, rules.dependOnContentType else { return options }
         return rules.options(after: request.options, contentType: response["Content-Type"])
     }
@@ -80,7 +80,7 @@ package final class ResolvedRequest: Sendable {
 
     /// Why a response with these fields is not stored, whatever HTTP says: the request has no key, or the options say
     /// so.
-    func refusal(of response: HeaderFields?) -> DiskURLCache.Reason? {
+    package func refusal(of response: HeaderFields?) -> DiskURLCache.Reason? {
         decision.refusal ?? reasonNotToStore(response)
     }
 

@@ -1,5 +1,5 @@
 /// How a cache handles a request, given the stored responses (RFC 9111 §4).
-enum CacheDecision: Sendable, Equatable {
+package enum CacheDecision: Sendable, Equatable {
     /// Answer from the store.
     case useStored(Reuse)
     /// Send the request with the fields of the revalidation, and let `ResponseDecision` judge the answer.
@@ -12,13 +12,13 @@ enum CacheDecision: Sendable, Equatable {
 }
 
 /// A stored response that may be used for a request.
-struct Reuse: Sendable, Equatable {
+package struct Reuse: Sendable, Equatable {
     /// What answers.
-    var variant: StoredVariant
+    package var variant: StoredVariant
     /// The reason that allows the use of a stale response; nil for a fresh one.
-    var allowance: DiskURLCache.Reason?
+    package var allowance: DiskURLCache.Reason?
     var freshness: Freshness
-    var presentation: Presentation
+    package var presentation: Presentation
     /// Set when `stale-while-revalidate` allowed the reuse: the request to send to the origin in the background, once.
     /// It is sent with `RequestFacts.unconditional`; without fields when there is no validator.
     var backgroundRevalidation: Revalidation?

@@ -1,7 +1,7 @@
 import Foundation
 
 /// May a stale response answer a request that failed (RFC 5861 §4)?
-enum ErrorFallback {
+package enum ErrorFallback {
     case reuse(Reuse)
     /// Why the error is delivered.
     case refused(DiskURLCache.Reason)
@@ -11,7 +11,7 @@ enum ErrorFallback {
 
 extension RequestDecider {
     /// After a network failure or a 5xx.
-    func errorFallback() -> ErrorFallback {
+    package func errorFallback() -> ErrorFallback {
         // A request that wants the origin's current answer gets the origin's error.
         if policy != .useProtocol { return .refused(.cachePolicy) }
         if directives.noCache { return .refused(.requestDirective) }

@@ -21,7 +21,7 @@ extension RequestFacts {
 }
 
 /// Decides about one request (RFC 9111 §4), from the stored responses and the client's wishes.
-struct RequestDecider {
+package struct RequestDecider {
     let request: RequestFacts
     /// All HTTP responses stored for the key of the request, the most recent first, whatever method they answered.
     let variants: [StoredVariant]
@@ -29,9 +29,19 @@ struct RequestDecider {
     let options: CachingOptions
     let now: Date
 
+    package init(
+        request: RequestFacts, variants: [StoredVariant], policy: ReusePolicy, options: CachingOptions, now: Date
+    ) {
+        self.request = request
+        self.variants = variants
+        self.policy = policy
+        self.options = options
+        self.now = now
+    }
+
     var directives: RequestDirectives { request.directives }
 
-    func decision() -> CacheDecision {
+    package func decision() -> CacheDecision {
         guard options.isCacheable(request.method) else { return network(.methodNotCached) }
         if policy == .reloadIgnoring { return network(.cachePolicy) }
         if directives.noStore, !acceptsAnyAge { return network(.requestNoStore) }
@@ -129,7 +139,7 @@ struct RequestDecider {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 
-    var mayUseNetwork: Bool { !options.isOffline && directives.allowNetwork(policy) }
+    package var mayUseNetwork: Bool { !options.isOffline && directives.allowNetwork(policy) }
 
     /// Fields that make other caches on the way reload as well; browsers send the same. What the client set itself
     /// stays as it is: with its own `Cache-Control` none are added.

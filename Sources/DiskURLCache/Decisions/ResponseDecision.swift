@@ -1,7 +1,7 @@
 import Foundation
 
 /// A request that went to the origin, and the head of its answer.
-struct Exchange: Sendable {
+package struct Exchange: Sendable {
     /// The client's request, without the fields that a revalidation added.
     var request: RequestFacts
     /// The target: for `Content-Location` of a POST, and for events.
@@ -20,6 +20,25 @@ struct Exchange: Sendable {
     var storedOptions: CachingOptions?
     /// Why the app keeps the answer out of the cache, whatever HTTP says; nil if it does not.
     var refusal: DiskURLCache.Reason?
+
+    package init(
+        request: RequestFacts, url: String? = nil, revalidation: Revalidation? = nil, variants: [StoredVariant],
+        status: Int, fields: HeaderFields, requestTime: Date, responseTime: Date,
+        policy: ReusePolicy = .useProtocol, storedOptions: CachingOptions? = nil,
+        refusal: DiskURLCache.Reason? = nil
+    ) {
+        self.request = request
+        self.url = url
+        self.revalidation = revalidation
+        self.variants = variants
+        self.status = status
+        self.fields = fields
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.policy = policy
+        self.storedOptions = storedOptions
+        self.refusal = refusal
+    }
 }
 
 /// How the cache handles the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
@@ -43,7 +62,7 @@ indirect enum ResponseDecision: Sendable, Equatable {
 }
 
 /// Whether the answer is to be stored.
-enum StorageVerdict: Sendable, Equatable {
+package enum StorageVerdict: Sendable, Equatable {
     /// Store the response, and remove those that it replaces. Its method may differ from the request's: the answer to a
     /// POST may be stored for GET. `servesOthers`: the next identical request could be answered without the origin.
     case store(StoredResponse, replacing: [StoredVariant], servesOthers: Bool)

@@ -1,19 +1,19 @@
 import Foundation
 
 /// A request to the origin that validates a stored response (RFC 9111 §4.3.1), or completes it (RFC 9111 §3.4).
-struct Revalidation: Sendable, Equatable {
-    enum Purpose: Sendable, Equatable {
+package struct Revalidation: Sendable, Equatable {
+    package enum Purpose: Sendable, Equatable {
         case validate
         /// The stored part ends here; the request is for the rest.
         case complete(from: Int)
     }
 
     /// The selected variant; nil if `Vary` selects none, and the validators of other variants are offered.
-    var variant: StoredVariant?
+    package var variant: StoredVariant?
     /// Fields to set on the request; they replace fields of the same name.
-    var fields: HeaderFields
-    var reason: DiskURLCache.Reason
-    var purpose = Purpose.validate
+    package var fields: HeaderFields
+    package var reason: DiskURLCache.Reason
+    package var purpose = Purpose.validate
 
     /// Those that are sent: the client's and the cache's.
     var tags: [EntityTag] {
@@ -83,7 +83,7 @@ extension Revalidation {
     }
 
     /// RFC 9110 §13.2.1: an origin judges conditions only when it would answer with a success.
-    static func isValidatable(_ response: StoredResponse, for request: RequestFacts) -> Bool {
+    package static func isValidatable(_ response: StoredResponse, for request: RequestFacts) -> Bool {
         (200...299).contains(response.status) && response.status != 206 && response.answers(method: request.method)
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 
 /// May this response be stored, and as what (RFC 9111 §3)?
-enum Storability {
-    static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
+package enum Storability {
+    package static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
         if let refusal = exchange.refusal { return .refuse(refusal) }
         let verdict = verdictByHTTP(for: exchange, options: options)
         guard options.restsAfterAnswers, case .refuse(let reason) = verdict else { return verdict }

@@ -7,13 +7,13 @@ package final class StoredVariant: Sendable {
     /// the variants with its request, and a server may name a field in `Vary` that no two requests have alike.
     package static let limit = 8
 
-    let metadata: EntryMetadata
+    package let metadata: EntryMetadata
     /// The HTTP facts. Of a response that is not HTTP, which no load uses, such that answer no request. A constant:
     /// decisions read nothing else of the metadata.
-    let response: StoredResponse
+    package let response: StoredResponse
     /// The length of the stored, decoded body. `Content-Length` may say something else.
-    let bodyLength: Int
-    let layer: DiskURLCache.Layer
+    package let bodyLength: Int
+    package let layer: DiskURLCache.Layer
     /// The whole entry; nil if its body is not in memory.
     let entry: StoredEntry?
     /// Returns the whole entry; nil if the record is gone or damaged. May read the disk on the caller's thread.
@@ -41,6 +41,12 @@ package final class StoredVariant: Sendable {
         self.init(entry.metadata, bodyLength: entry.body.count, from: layer, entry: entry) { entry }
     }
 
+    /// A response as it would be found after it was stored, without its body.
+    package convenience init(ifStored response: StoredResponse, at time: Date) {
+        let metadata = EntryMetadata(response: .http(response), storedAt: time, placement: .memoryAndDisk)
+        self.init(metadata, bodyLength: 0, from: .memory) { nil }
+    }
+
     /// The same variant, with a different layer as its source.
     func from(_ layer: DiskURLCache.Layer) -> StoredVariant {
         StoredVariant(metadata, bodyLength: bodyLength, from: layer, entry: entry, open: open, load: load)
@@ -53,7 +59,7 @@ extension StoredVariant: Equatable {
 }
 
 extension StoredVariant {
-    var isHTTP: Bool { metadata.http != nil }
+    package var isHTTP: Bool { metadata.http != nil }
 
     /// The facts about age and reuse. An entry in memory keeps them from hit to hit.
     var reuseFacts: ReuseFacts { entry?.reuseFacts ?? ReuseFacts(response) }

@@ -177,7 +177,7 @@ extension DiskURLCache {
 
 extension DiskURLCache.Report.Outcome {
     /// The outcome of a request that was sent because of the reason, and answered by a new response.
-    static func network(because reason: DiskURLCache.Reason) -> Self {
+    package static func network(because reason: DiskURLCache.Reason) -> Self {
         reason.forward == "stale" ? .expired(reason) : .miss(reason)
     }
 }

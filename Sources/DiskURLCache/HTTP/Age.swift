@@ -1,7 +1,7 @@
 import Foundation
 
 /// How old a stored response is (RFC 9111 §4.2.3).
-enum Age {
+package enum Age {
     /// `current_age` in seconds, from 0 to `greatestDeltaSeconds`.
     ///
     /// A response that arrived "later than now" was stored before the clock was set back. Its age is not known, so it
@@ -13,7 +13,7 @@ enum Age {
     }
 
     /// `age_value`: the first member of the `Age` field; nil if there is none, or if it is invalid (RFC 9111 §5.1).
-    static func value(in fields: HeaderFields) -> Int64? {
+    package static func value(in fields: HeaderFields) -> Int64? {
         fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) }
     }
 
@@ -22,22 +22,22 @@ enum Age {
     static let clockTolerance: TimeInterval = 10
 
     /// Whether the clock was set back since the response arrived.
-    static func isUnknown(_ facts: ReuseFacts, now: Date) -> Bool {
+    package static func isUnknown(_ facts: ReuseFacts, now: Date) -> Bool {
         // Written so that a time that is not a number counts as unknown.
         !(now.timeIntervalSince(facts.responseTime) >= -clockTolerance)
     }
 
     /// How old a response was when it arrived, in seconds.
-    struct OnArrival: Sendable, Equatable {
+    package struct OnArrival: Sendable, Equatable {
         /// `age_value`; 0 without a valid one.
-        let value: Int64
+        package let value: Int64
         /// `response_delay`
-        let delay: Int64
+        package let delay: Int64
         /// `apparent_age`; 0 without a valid `Date`.
-        let apparent: Int64
+        package let apparent: Int64
 
         /// `corrected_initial_age`
-        var corrected: Int64 { max(apparent, value.addingSaturated(delay)) }
+        package var corrected: Int64 { max(apparent, value.addingSaturated(delay)) }
 
         init(of response: StoredResponse) {
             value = Age.value(in: response.fields) ?? 0

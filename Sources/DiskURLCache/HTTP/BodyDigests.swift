@@ -2,7 +2,7 @@ import Foundation
 
 /// The digests of its body that a response states, if they can be compared with the bytes that a client gets:
 /// `Content-Digest` and `Repr-Digest` (RFC 9530), and `Unencoded-Digest` (draft-ietf-httpbis-unencoded-digest).
-struct BodyDigests: Sendable {
+package struct BodyDigests: Sendable {
     /// A digest in one of the fields.
     private struct Stated: Sendable {
         let field: String
@@ -23,7 +23,7 @@ struct BodyDigests: Sendable {
     /// - Parameters:
     ///   - method: the method of the request.
     ///   - isDecoded: whether the client gets bodies without their content codings.
-    init?(_ fields: HeaderFields, status: Int, method: String, isDecoded: Bool) {
+    package init?(_ fields: HeaderFields, status: Int, method: String, isDecoded: Bool) {
         guard method != "HEAD", status != 204, status != 304 else { return nil }
         let isCoded = fields.nameCoding
         let isPart = status == 206
@@ -52,7 +52,7 @@ struct BodyDigests: Sendable {
     }
 
     /// The names of the digests, such as `Repr-Digest (sha-256)`.
-    var names: String { stated.map(\.name).joined(separator: ", ") }
+    package var names: String { stated.map(\.name).joined(separator: ", ") }
 
     /// Adds the next piece of the body.
     mutating func update(_ piece: Data) {

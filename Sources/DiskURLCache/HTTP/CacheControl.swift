@@ -1,6 +1,6 @@
 /// The directives of a `Cache-Control` field (RFC 9111 §5.2), parsed once.
-struct CacheControl: Sendable, Equatable {
-    enum Argument: Sendable, Equatable {
+package struct CacheControl: Sendable, Equatable {
+    package enum Argument: Sendable, Equatable {
         case none
         case value(String)
         /// The text after the name breaks the grammar. A directive that restricts is obeyed all the same; one that
@@ -8,16 +8,16 @@ struct CacheControl: Sendable, Equatable {
         case malformed
     }
 
-    struct Directive: Sendable, Equatable {
+    package struct Directive: Sendable, Equatable {
         /// In lower case.
-        var name: String
+        package var name: String
         var argument: Argument
     }
 
     /// A number of seconds that a response or a request states.
-    struct Seconds: Sendable, Equatable {
+    package struct Seconds: Sendable, Equatable {
         var count: Int64
-        var isValid = true
+        package var isValid = true
 
         /// A value that cannot be read: it counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
         static let invalid = Seconds(count: 0, isValid: false)
@@ -26,12 +26,12 @@ struct CacheControl: Sendable, Equatable {
         var allowed: Int64? { isValid ? count : nil }
     }
 
-    let directives: [Directive]
+    package let directives: [Directive]
 
     init(directives: [Directive]) { self.directives = directives }
 
     /// - Parameter value: the combined value of the field; nil when there is none.
-    init(_ value: String?) {
+    package init(_ value: String?) {
         guard let value else {
             directives = []
             return
@@ -117,7 +117,7 @@ package struct ResponseDirectives: Sendable, Equatable {
     var noStore = false
     var mustUnderstand = false
     /// `no-cache` without field names: never reused without validation.
-    var noCache = false
+    package var noCache = false
     /// The fields that `no-cache="…"` withholds from reuse, in lower case.
     var noCacheFields: [String] = []
     var mustRevalidate = false
@@ -132,9 +132,9 @@ package struct ResponseDirectives: Sendable, Equatable {
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
     /// A directive cannot be read. It may have been the lifetime, as in `public; max-age=30`: none is guessed then.
-    var hasMalformed = false
+    package var hasMalformed = false
     /// The name of the targeted field from which the directives were read; nil if they are those of `Cache-Control`.
-    var targetedField: String?
+    package var targetedField: String?
 
     /// - Parameters:
     ///   - known: the directives of `Cache-Control`, when the caller has parsed them.

@@ -2,11 +2,11 @@
 ///
 /// Inside the cache a group is a tag, beside the app's tags: a digest of the origin and the name, so that it can
 /// contain neither responses of a different origin nor be confused with a tag of the app.
-enum CacheGroups {
+package enum CacheGroups {
     /// The names of the groups that a response belongs to (RFC 9875 §2).
     /// - Parameter keyFields: further fields that list groups: names between white space or commas, as older servers
     ///   send them in `Surrogate-Key`.
-    static func names(of fields: HeaderFields, keyFields: [String] = []) -> [String] {
+    package static func names(of fields: HeaderFields, keyFields: [String] = []) -> [String] {
         var names = strings(in: "Cache-Groups", of: fields)
         for field in keyFields { names += words(of: fields[field] ?? "") }
         return names

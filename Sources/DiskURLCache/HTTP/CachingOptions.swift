@@ -32,10 +32,10 @@ package struct CachingOptions: Sendable, Equatable {
         /// §4.2.2).
         var usesHeuristicFreshness = true
         /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
-        var heuristicFraction = 0.1
+        package var heuristicFraction = 0.1
         /// Seconds. A week: a response that has not changed for years would otherwise be reused for months without a
         /// validation.
-        var heuristicLimit: Int64 = 7 * 86_400
+        package var heuristicLimit: Int64 = 7 * 86_400
 
         /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: such responses are not
         /// used stale.
@@ -63,7 +63,7 @@ package struct CachingOptions: Sendable, Equatable {
         /// No request may be sent: stored responses are served, however stale (RFC 9111 §4.2.4 "disconnected").
         /// `must-revalidate` and `no-cache` are still obeyed (RFC 9111 §5.2.2.2), unless `ReusePolicy` is `elseLoad` or
         /// `dontLoad`.
-        var isOffline = false
+        package var isOffline = false
 
         /// Methods besides GET and HEAD whose responses are stored, each under its own key: QUERY, and POST when the
         /// key holds the body. All but QUERY are never revalidated, since a condition would mean something else to them
@@ -90,7 +90,7 @@ package struct CachingOptions: Sendable, Equatable {
     }
 
     /// Responses to requests with this method may be stored.
-    mutating func allow(_ method: String) {
+    package mutating func allow(_ method: String) {
         if !isCacheable(method) { self.furtherMethods.insert(method) }
     }
 
@@ -100,7 +100,7 @@ package struct CachingOptions: Sendable, Equatable {
 }
 
 /// What the request's `cachePolicy` asks for; made from `URLRequest.CachePolicy`.
-enum ReusePolicy: Sendable, Equatable {
+package enum ReusePolicy: Sendable, Equatable {
     /// Follow HTTP.
     case useProtocol
     /// Always fetch.

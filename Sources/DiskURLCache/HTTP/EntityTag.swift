@@ -1,7 +1,7 @@
 import Foundation
 
 /// The value of an `ETag` (RFC 9110 §8.8.3).
-struct EntityTag: Sendable, Equatable {
+package struct EntityTag: Sendable, Equatable {
     /// As it is sent: `"abc"`, `W/"abc"`, or the bare text of a server that forgot the quotes.
     var text: String
     var isWeak: Bool
@@ -22,7 +22,7 @@ struct EntityTag: Sendable, Equatable {
         self.isWeak = isWeak
     }
 
-    static func == (left: EntityTag, right: EntityTag) -> Bool {
+    package static func == (left: EntityTag, right: EntityTag) -> Bool {
         left.isWeak == right.isWeak && left.text.hasSameBytes(as: right.text)
     }
 
@@ -108,10 +108,10 @@ enum EntityTagCondition: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    var entityTag: EntityTag? { fields.single("ETag").flatMap(EntityTag.init) }
+    package var entityTag: EntityTag? { fields.single("ETag").flatMap(EntityTag.init) }
 
     /// The date of `Last-Modified`; nil if there is none or it is invalid.
-    var lastModified: Date? {
+    package var lastModified: Date? {
         fields.single("Last-Modified").flatMap { HTTPDate.parse($0, reference: responseTime) }
     }
 }

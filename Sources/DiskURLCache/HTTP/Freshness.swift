@@ -16,8 +16,8 @@ package struct Freshness: Sendable, Equatable {
     }
 
     /// The lifetime that a response states.
-    struct Stated: Sendable, Equatable {
-        var seconds: CacheControl.Seconds
+    package struct Stated: Sendable, Equatable {
+        package var seconds: CacheControl.Seconds
         var source: Source
     }
 
@@ -28,7 +28,7 @@ package struct Freshness: Sendable, Equatable {
     package var source: Source
 
     /// `response_is_fresh`
-    var isFresh: Bool { lifetime > age }
+    package var isFresh: Bool { lifetime > age }
 
     /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
     var timeToLive: Int64 { lifetime.subtractingSaturated(age) }

@@ -80,7 +80,7 @@ package struct HeaderFields: Sendable, Equatable {
     }
 
     /// Shares the dictionary.
-    init(dictionary: [String: String]) {
+    package init(dictionary: [String: String]) {
         storage = .dictionary(dictionary)
     }
 
@@ -132,7 +132,7 @@ package struct HeaderFields: Sendable, Equatable {
     /// once. Nil also for values that differ: whichever were taken, another recipient may take the other one.
     ///
     /// `Age`, `Content-Length` and `Date` are read otherwise, since an RFC says what several of them mean.
-    func single(_ name: String) -> String? {
+    package func single(_ name: String) -> String? {
         guard let joined = self[name] else { return nil }
         guard joined.contains(byte: UInt8(ascii: ",")) else { return joined }
         var values: [String] = []
@@ -185,7 +185,7 @@ package struct HeaderFields: Sendable, Equatable {
     }
 
     /// Each name once, a repeated field in its combined form (RFC 9110 §5.3).
-    var dictionary: [String: String] {
+    package var dictionary: [String: String] {
         if case .dictionary(let dictionary) = storage { return dictionary }
         var dictionary: [String: String] = [:]
         dictionary.reserveCapacity(count)

@@ -1,15 +1,15 @@
 import Foundation
 
 /// The stored responses that an answer makes invalid (RFC 9111 §4.4, RFC 9875 §3, Clear Site Data).
-struct Invalidation: Sendable, Equatable {
+package struct Invalidation: Sendable, Equatable {
     /// The URL of the request that was answered.
     let target: URL
     /// The URIs whose stored responses are removed, with all their variants.
     let urls: [URL]
     /// The names of the groups whose responses are removed.
-    let groups: [String]
+    package let groups: [String]
     /// Whether every stored response of the target's host is removed.
-    let emptiesHost: Bool
+    package let emptiesHost: Bool
 
     /// Nil if the answer invalidates nothing, like nearly all answers.
     /// - Parameters:
@@ -18,7 +18,7 @@ struct Invalidation: Sendable, Equatable {
     ///   - concernsURL: false if the app says that the request changes no resource of its URL as a whole
     ///     (`Options.invalidatesURL`); evaluated only if it matters.
     ///   - target: the URL of the request; evaluated only if it matters.
-    init?(
+    package init?(
         method: String, isKeyed: Bool, concernsURL: @autoclosure () -> Bool, target: @autoclosure () -> URL?,
         status: Int, fields: HeaderFields, isShared: Bool
     ) {
@@ -57,7 +57,7 @@ struct Invalidation: Sendable, Equatable {
     }
 
     /// Methods registered as safe. An unknown method may change anything, so it counts as unsafe.
-    static func isSafe(_ method: String) -> Bool {
+    package static func isSafe(_ method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"].contains(method)
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The form in which a stored response answers a request.
-enum Presentation: Sendable, Equatable {
+package enum Presentation: Sendable, Equatable {
     /// Status, fields and body as stored.
     case whole
     /// Status and fields of a stored GET for a HEAD.

@@ -20,7 +20,7 @@ extension DiskURLCache {
         /// The phrase and the advice.
         var sentences: String { [row.words + ".", row.advice].compactMap { $0 }.joined(separator: " ") }
         /// The section of the RFC that requires it; nil if the app or this library chose it.
-        var source: String? { row.source }
+        package var source: String? { row.source }
 
         private let row: Row
 
@@ -68,10 +68,10 @@ extension DiskURLCache.Reason {
     static let noCache = Self(
         "no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4",
         advice: "Without the network, the option fallback: .anyStored uses it all the same.")
-    static let requestDirective = Self(
+    package static let requestDirective = Self(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
         "RFC 9111 §5.2.1", advice: "Leave no-cache, max-age and min-fresh out of the request.")
-    static let requestNoStore = Self(
+    package static let requestNoStore = Self(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
     /// `URLRequest.cachePolicy` asks for a reload or for a revalidation.
@@ -84,7 +84,7 @@ extension DiskURLCache.Reason {
         "unsupported-range", "the request asks for several ranges, or uses a unit other than bytes", "RFC 9110 §14.2")
     static let rangeNotHeld = Self(
         "range-not-held", "the stored response does not contain the requested bytes", "RFC 9111 §3.3")
-    static let precondition = Self(
+    package static let precondition = Self(
         "precondition", "the request has a condition that only the origin can evaluate", "RFC 9110 §13.1")
     static let mismatchedAnswer = Self(
         "mismatched-answer", "the origin's 304 matches no stored response", "RFC 9111 §4.3.4")
@@ -145,7 +145,7 @@ extension DiskURLCache.Reason {
 extension DiskURLCache.Reason {
     static let upload = Self("upload", "upload tasks are not cached")
     static let download = Self("download", "download tasks are not cached")
-    static let noKey = Self("no-key", "the request has no key")
+    package static let noKey = Self("no-key", "the request has no key")
     static let notHTTP = Self("not-http", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let unusualHost = Self(
         "unusual-host", "its host or port is not one that every client reads alike", "RFC 3986 §3.2.2",
@@ -188,11 +188,11 @@ extension DiskURLCache.Reason {
 // MARK: Why stored responses were removed
 
 extension DiskURLCache.Reason {
-    static func groupInvalidation(names: [String]) -> Self {
+    package static func groupInvalidation(names: [String]) -> Self {
         Self(
             "group-invalidation", "the answer named the groups \(names.joined(separator: ", "))", "RFC 9875 §3")
     }
-    static let clearSiteData = Self(
+    package static let clearSiteData = Self(
         "clear-site-data", "the answer told the cache to forget its host", "Clear Site Data §3.1")
 }
 
@@ -212,7 +212,7 @@ extension DiskURLCache.Reason {
         advice: "Send them in the request's Authorization field: it is part of every key.")
     /// The body is larger than an entry may be; the words have both numbers.
     public static let tooLarge = tooLarge(bytes: 0, limit: 0)
-    static func tooLarge(bytes: Int, limit: Int) -> Self {
+    package static func tooLarge(bytes: Int, limit: Int) -> Self {
         Self(
             "too-large",
             limit > 0

@@ -9,27 +9,27 @@ package final class ReuseFacts: Sendable {
     let responseTime: Date
     /// See `StoredResponse.staleSince`.
     let staleSince: Date?
-    let directives: ResponseDirectives
+    package let directives: ResponseDirectives
     /// `corrected_initial_age` with its terms (RFC 9111 §4.2.3).
-    let ageOnArrival: Age.OnArrival
+    package let ageOnArrival: Age.OnArrival
     /// Nil when the response states no lifetime.
     private let explicitLifetime: Freshness.Stated?
     /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and
     /// when the lifetime is explicit.
-    let unchangedFor: TimeInterval?
+    package let unchangedFor: TimeInterval?
 
     /// Nil when the response states no lifetime.
-    func statedLifetime(inSharedCache isShared: Bool) -> Freshness.Stated? {
+    package func statedLifetime(inSharedCache isShared: Bool) -> Freshness.Stated? {
         guard isShared, let seconds = directives.sharedMaxAge else { return explicitLifetime }
         return Freshness.Stated(seconds: seconds, source: .sharedMaxAge)
     }
 
     /// Options give every other status a lifetime, and never lengthen the life of an error: a missing image would stay
     /// missing.
-    var isError: Bool { status >= 400 }
+    package var isError: Bool { status >= 400 }
 
     /// Seconds that the response may be used stale while it is refreshed (RFC 5861 §3).
-    func staleWhileRevalidate(_ options: CachingOptions) -> Int64? {
+    package func staleWhileRevalidate(_ options: CachingOptions) -> Int64? {
         directives.staleWhileRevalidate ?? (isError ? nil : options.defaultStaleWhileRevalidate)
     }
 
@@ -53,7 +53,7 @@ package final class ReuseFacts: Sendable {
     }
 
     /// The facts for a cache that looks at targeted fields first (RFC 9213). Without such a field, the same ones.
-    func governed(by options: CachingOptions) -> ReuseFacts {
+    package func governed(by options: CachingOptions) -> ReuseFacts {
         guard !options.targetedFields.isEmpty, directives.targetedField == nil else { return self }
         let directives = ResponseDirectives(response.fields, targeted: options.targetedFields)
         return directives.targetedField == nil ? self : ReuseFacts(response, directives: directives)

@@ -1,6 +1,6 @@
 /// Which differences between the queries of two URLs do not matter for a response: `No-Vary-Search`
 /// (draft-ietf-httpbis-no-vary-search, editors' copy of July 2026; approved as an RFC in November 2026).
-struct SearchVariation: Sendable, Hashable {
+package struct SearchVariation: Sendable, Hashable {
     /// By the bytes of the names. Strings would be equal if they are so in Unicode, such as the two spellings of é.
     private enum Parameters: Sendable, Hashable {
         /// `params=("a" "b")`
@@ -15,7 +15,7 @@ struct SearchVariation: Sendable, Hashable {
 
     /// Nil if the field is absent, malformed, or has no effect; then queries are compared byte by byte. The form of
     /// older drafts (`params` without a list) is malformed. Unknown keys are ignored.
-    init?(_ fields: HeaderFields) {
+    package init?(_ fields: HeaderFields) {
         guard let value = fields["No-Vary-Search"], let entries = StructuredField.dictionary(value) else { return nil }
         switch entries["key-order"] {
         case nil: ignoresOrder = false

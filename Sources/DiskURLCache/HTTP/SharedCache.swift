@@ -29,7 +29,7 @@ enum SharedCache {
 extension ResponseDirectives {
     /// Whether a stale response may not be used before the origin has confirmed it (RFC 9111 §5.2.2.2, §5.2.2.8).
     /// `s-maxage` says so to shared caches, too (§5.2.2.10).
-    func mustRevalidate(inSharedCache isShared: Bool) -> Bool {
+    package func mustRevalidate(inSharedCache isShared: Bool) -> Bool {
         mustRevalidate || (isShared && (proxyRevalidate || sharedMaxAge != nil))
     }
 }

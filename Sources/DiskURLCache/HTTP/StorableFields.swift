@@ -1,7 +1,7 @@
 import Foundation
 
 /// Which header fields of a response are stored (RFC 9111 §3.1).
-enum StorableFields {
+package enum StorableFields {
     /// Fields that belong to one connection, to a proxy, or to one user's session.
     ///
     /// `Set-Cookie` is here for safety: a session that was set once must not be set again by every reuse.
@@ -63,7 +63,7 @@ enum StorableFields {
     }
 
     /// The fields that are stored, for a response that is looked at for nothing else: see `look(at:control:isShared:)`.
-    static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
+    package static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
         reduced(fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared) ?? fields
     }
 

@@ -45,18 +45,18 @@ package struct StoredResponse: Sendable, Equatable {
         set { values.requestTime = newValue }
     }
     /// When the response arrived, or the 304 that last validated it (RFC 9111 §4.2.3 `response_time`).
-    var responseTime: Date {
+    package var responseTime: Date {
         get { contents.values.responseTime }
         set { values.responseTime = newValue }
     }
     /// The values that the request had in the fields that `Vary` names.
-    var vary: VaryKey {
+    package var vary: VaryKey {
         get { contents.values.vary }
         set { values.vary = newValue }
     }
     /// When the app, or an answer, said that the response is stale from now on; nil if nobody did. An answer to a later
     /// request ends that.
-    var staleSince: Date? {
+    package var staleSince: Date? {
         get { contents.values.staleSince }
         set { values.staleSince = newValue }
     }
@@ -78,7 +78,7 @@ package struct StoredResponse: Sendable, Equatable {
 
 extension StoredResponse {
     /// Whether the response was selected by the same request fields, and its method lets it answer this request.
-    func answers(_ request: RequestFacts) -> Bool {
+    package func answers(_ request: RequestFacts) -> Bool {
         answers(method: request.method) && vary.matches(request.fields)
     }
 
@@ -95,10 +95,10 @@ extension StoredResponse {
 
 /// The facts of a request that decide about caching. A class: each decision has them, and one reference is cheap to
 /// copy.
-final class RequestFacts: Sendable {
+package final class RequestFacts: Sendable {
     /// As it is sent: `get` is not `GET`.
-    let method: String
-    let fields: HeaderFields
+    package let method: String
+    package let fields: HeaderFields
     /// The directives in the fields about reuse, parsed once.
     let directives: RequestDirectives
     /// Of the cache; nil if the digests of credentials have none.
@@ -139,7 +139,7 @@ final class RequestFacts: Sendable {
 
     /// Whether the method asks for a representation, under the conditions and in the ranges that the request names:
     /// `GET`, and `QUERY`, which selects what a `GET` of its equivalent resource would (RFC 10008 §2.2, §2.6, §2.8).
-    var isRetrieval: Bool { method == "GET" || method == "QUERY" }
+    package var isRetrieval: Bool { method == "GET" || method == "QUERY" }
 
     /// The request without the fields that ask for less than the whole response: the form in which a background refresh
     /// is sent.

@@ -1,9 +1,9 @@
 /// The value of a structured field (RFC 9651). One parser serves all fields that are defined in its terms.
 ///
 /// It is strict, as §4.2 requires: if any part of a value breaks the grammar, the whole value is invalid.
-enum StructuredField {
+package enum StructuredField {
     /// A value without parameters (§3.3).
-    enum BareItem: Sendable, Hashable {
+    package enum BareItem: Sendable, Hashable {
         /// At most fifteen digits.
         case integer(Int64)
         /// In thousandths, since at most three digits after the point are allowed.
@@ -17,24 +17,24 @@ enum StructuredField {
         case displayString(String)
     }
 
-    struct Item: Sendable, Hashable {
-        var value: BareItem
-        var parameters: Entries<BareItem>
+    package struct Item: Sendable, Hashable {
+        package var value: BareItem
+        package var parameters: Entries<BareItem>
     }
 
     /// A member of a list or of a dictionary.
-    enum Member: Sendable, Hashable {
+    package enum Member: Sendable, Hashable {
         case item(Item)
         case innerList([Item], parameters: Entries<BareItem>)
     }
 
     /// Keys and values, in the order in which the keys first occur. If a key occurs several times, its last value
     /// counts.
-    struct Entries<Value: Sendable & Hashable>: Sendable, Hashable {
+    package struct Entries<Value: Sendable & Hashable>: Sendable, Hashable {
         private(set) var list: [(key: String, value: Value)] = []
         private var positions: [String: Int] = [:]
 
-        subscript(key: String) -> Value? { positions[key].map { list[$0].value } }
+        package subscript(key: String) -> Value? { positions[key].map { list[$0].value } }
 
         fileprivate mutating func set(_ key: String, _ value: Value) {
             if let position = positions[key] {
@@ -45,12 +45,12 @@ enum StructuredField {
             }
         }
 
-        static func == (left: Entries, right: Entries) -> Bool {
+        package static func == (left: Entries, right: Entries) -> Bool {
             left.list.count == right.list.count
                 && zip(left.list, right.list).allSatisfy { $0.key == $1.key && $0.value == $1.value }
         }
 
-        func hash(into hasher: inout Hasher) {
+        package func hash(into hasher: inout Hasher) {
             for (key, value) in list {
                 hasher.combine(key)
                 hasher.combine(value)
@@ -65,7 +65,7 @@ enum StructuredField {
     }
 
     /// Empty for an empty value.
-    static func list(_ value: String) -> [Member]? {
+    package static func list(_ value: String) -> [Member]? {
         Parser.parse(value) { parser throws(Malformed) in
             var members: [Member] = []
             try parser.members { parser throws(Malformed) in members.append(try parser.member()) }

@@ -2,9 +2,9 @@
 ///
 /// Values are kept as digests only: they may be cookies or credentials, and a record must not hold those.
 package struct VaryKey: Sendable, Equatable {
-    struct Field: Sendable, Equatable {
+    package struct Field: Sendable, Equatable {
         /// In lower case.
-        var name: String
+        package var name: String
         /// Digest of the normalised value; nil when the request did not have the field.
         var value: KeyDigest?
         /// Mixed into the digest of credentials.
@@ -12,9 +12,9 @@ package struct VaryKey: Sendable, Equatable {
     }
 
     /// Sorted by name. Empty when the response has no `Vary`.
-    var fields: [Field]
+    package var fields: [Field]
     /// `Vary: *`: never matches.
-    var matchesNothing: Bool
+    package var matchesNothing: Bool
 
     static let none = VaryKey(fields: [], matchesNothing: false)
 }
@@ -86,7 +86,7 @@ extension VaryKey {
     func names(_ name: String) -> Bool { fields.contains { $0.name == name } }
 
     /// The fields in which a request differs from the one that was answered.
-    func differences(from request: HeaderFields) -> [String] {
+    package func differences(from request: HeaderFields) -> [String] {
         let different = fields.filter { field in
             field.value != Self.digest(of: field.name, in: request, field.salt)
         }

@@ -72,7 +72,7 @@ extension DiskURLCache {
         /// How the response is kept, with precedence over all rules; nil if only rules and the configuration decide.
         package var options: Options? { contents.values.options }
         var hasOptions: Bool { if case .some = contents.values.options { true } else { false } }
-        var policy: ReusePolicy { contents.values.policy }
+        package var policy: ReusePolicy { contents.values.policy }
 
         /// Nil if the text is not a URL.
         package init?(
@@ -156,7 +156,7 @@ extension DiskURLCache {
 
 extension DiskURLCache.Request {
     /// The URL's text for files: without user name and password.
-    var urlWithoutCredentials: String? {
+    package var urlWithoutCredentials: String? {
         url.contains(byte: UInt8(ascii: "@")) ? foundationURL?.withoutCredentials : url
     }
 
@@ -194,7 +194,7 @@ extension HeaderFields {
 extension RequestFacts {
     /// - Parameter key: if it replaces `Authorization`, the facts are without that field: a response with
     ///   `Vary: Authorization` is for the user whom the key names, whatever credentials were sent.
-    convenience init(_ request: DiskURLCache.Request, key: RequestKey?, salt: CredentialSalt? = nil) {
+    package convenience init(_ request: DiskURLCache.Request, key: RequestKey?, salt: CredentialSalt? = nil) {
         var fields = request.headerFields
         if key?.replacesAuthorization == true { fields.remove("Authorization") }
         self.init(method: request.method, fields: fields, salt: salt)

@@ -8,7 +8,7 @@ package struct RequestKey: Sendable, Hashable {
     let text: String
     /// The canonical URL, without the query items that the key policy drops, and without what it adds. It identifies
     /// the resource for invalidation (RFC 9111 §4.4).
-    var uri: String { otherURI ?? text }
+    package var uri: String { otherURI ?? text }
     /// Nil if `text` is that URL, as for a plain `GET`.
     private let otherURI: String?
     /// Whether the request is a `HEAD`, which has the same key as a `GET`: not compared.

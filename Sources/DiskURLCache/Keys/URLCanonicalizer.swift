@@ -6,7 +6,7 @@ import Foundation
 /// Lower-case scheme and host, user information, the host's trailing dot, the default port and the fragment dropped,
 /// percent-encoding normalised (upper-case digits, unreserved characters decoded), dot segments removed, an empty path
 /// written as `/`. The query is kept byte for byte: its order and spelling may mean something to the server.
-enum URLCanonicalizer {
+package enum URLCanonicalizer {
     /// The canonical form in its parts, and the parts of the URL that it lacks.
     struct Parts {
         /// `scheme://host` with the port, unless that is the scheme's default.
@@ -32,7 +32,7 @@ enum URLCanonicalizer {
     }
 
     /// The canonical form; nil unless the text is an absolute `http` or `https` URL with a host.
-    static func canonical(_ text: String) -> String? {
+    package static func canonical(_ text: String) -> String? {
         isNormal(text) ? text : parts(of: text)?.url
     }
 

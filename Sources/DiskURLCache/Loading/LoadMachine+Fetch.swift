@@ -345,7 +345,7 @@ extension ResponseHead {
 
     /// The same for the answer to a request with this method. An answer to a `HEAD`, or with one of these statuses, has
     /// no body, whatever length it states (RFC 9110 §8.6).
-    func bodyLength(to method: String) -> Int? {
+    package func bodyLength(to method: String) -> Int? {
         method == "HEAD" || status < 200 || status == 204 || status == 304 ? 0 : bodyLength
     }
 }

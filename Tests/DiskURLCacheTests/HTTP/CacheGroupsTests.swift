@@ -3,6 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 @testable import DiskURLCacheAdapters
+@testable import DiskURLCacheTools
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 /// `CDN-Cache-Control` and its like in a shared cache (RFC 9213).
 @Suite struct TargetedFieldTests {

@@ -1,3 +1,4 @@
+import DiskURLCache
 import Foundation
 
 // What becomes of an answer, and what it says about other responses and other caches.
@@ -60,7 +61,8 @@ extension Explainer {
             say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
         }
         let next = RequestDecider(
-            request: facts, variants: [likeStored(response)], policy: policy, options: received.options, now: now)
+            request: facts, variants: [StoredVariant(ifStored: response, at: now)], policy: policy,
+            options: received.options, now: now)
         say(.storing, "The same request a moment later: \(next.decision().phrase).")
         if cacheOptions.storage == .memoryOnly {
             say(.storing, "The response stays in memory: the options say storage: .memoryOnly.")
@@ -74,12 +76,6 @@ extension Explainer {
     /// Fields in which a delivered response may differ from the stored one: the cache adds them, or makes them
     /// true of the body.
     private static let ofDelivery: Set<String> = ["age", "cache-status", "content-length", "date"]
-
-    /// A response as it would be found later, without its body.
-    private func likeStored(_ response: StoredResponse) -> StoredVariant {
-        let metadata = EntryMetadata(response: .http(response), storedAt: now, placement: .memoryAndDisk)
-        return StoredVariant(metadata, bodyLength: 0, from: .memory) { nil }
-    }
 
     /// Whether the given response is the stored one as a load delivered it.
     private func isStored(_ fields: HeaderFields, status: Int) -> Bool {

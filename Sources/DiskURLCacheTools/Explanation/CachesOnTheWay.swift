@@ -1,3 +1,5 @@
+import DiskURLCache
+
 /// What the caches and proxies between the origin and this cache said about an answer, as sentences: `Cache-Status`
 /// (RFC 9211), `Proxy-Status` (RFC 9209), `Age`, and `X-Cache`, which older ones send.
 struct CachesOnTheWay {

@@ -1,3 +1,4 @@
+import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
@@ -5,14 +6,14 @@ extension DiskURLCache {
     /// headings (the key, what the request asks for, the stored responses, freshness with its numbers, validators, the
     /// decision, whether the answer is stored, and advice). Sentences end with the source of the rule, such as
     /// `[RFC 9111 §4.2.1]`. Made by
-    /// ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)`` and
+    /// `DiskURLCache.explanation(for:variant:response:sentAt:)` and
     /// `DiskURLCache.Inspector.explanation(for:variant:response:sentAt:now:)`.
     public struct Explanation: Sendable, Hashable, PrintedByDescription {
-        /// The outcome of a load now: ``Report/Outcome/revalidated(_:)`` if it would send a conditional request,
+        /// The outcome of a load now: `Report.Outcome.revalidated(_:)` if it would send a conditional request,
         /// assuming that the origin confirms the stored response. Otherwise the network is assumed to answer.
-        package let outcome: Report.Outcome
+        let outcome: Report.Outcome
         /// Why the given response would not be stored; nil when it would be, and when none was given.
-        package let notStoredReason: Reason?
+        let notStoredReason: Reason?
         package let printedText: String
     }
 
@@ -32,9 +33,16 @@ extension DiskURLCache {
         explanation(of: Request(request), variant: variant, response: response, sentAt: sentAt)
     }
 
+    /// The same for a request of a transport (product `DiskURLCacheAdapters`).
+    public func explanation(
+        for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
+    ) -> Explanation {
+        explanation(of: request, variant: variant, response: response, sentAt: sentAt)
+    }
+
     /// - Parameter stored: the responses that are stored for a key, and the key under which they are, instead of those
     ///   of this cache.
-    package func explanation(
+    func explanation(
         of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?,
         stored: ((RequestKey) -> (key: RequestKey, variants: [StoredVariant]))? = nil
     ) -> Explanation {
@@ -55,7 +63,7 @@ extension DiskURLCache {
         explainer.isEquivalent = found?.key != hop.key
         explainer.groupFields = core.configuration.groupFields
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted
-        explainer.largestBody = stored == nil ? core.store.largestStorableBody : nil
+        explainer.largestBody = stored == nil ? core.largestStorableBody : nil
         explainer.asksTheApp = core.configuration.willCacheResponse != nil
         explainer.cacheOptions = hop.options(for: fields)
         explainer.refusal = fields.flatMap { hop.refusal(of: $0) }

@@ -1,3 +1,4 @@
+import DiskURLCache
 import Foundation
 
 // The freshness of a response with its numbers, and advice that would change a decision.

@@ -1,8 +1,9 @@
+import DiskURLCache
 import Foundation
 
 /// Prints the cache's decisions about a request. It decides nothing: `KeyDecision`, `CacheDecision`, `Freshness`,
 /// `StorageVerdict` and `ErrorFallback` bring their reasons and numbers.
-package struct Explainer {
+struct Explainer {
     /// The headings, in the order in which a cache decides.
     enum Topic: String, CaseIterable {
         case key = "Key"
@@ -20,7 +21,7 @@ package struct Explainer {
     static let standsIn = "If the network fails or the origin sends a 5xx, the stored response is used."
 
     /// An answer of the origin, the time when its request was sent, and the options for it.
-    package typealias Received = (response: HTTPURLResponse, sentAt: Date, options: CachingOptions)
+    typealias Received = (response: HTTPURLResponse, sentAt: Date, options: CachingOptions)
 
     let request: DiskURLCache.Request
     let facts: RequestFacts
@@ -35,7 +36,7 @@ package struct Explainer {
     /// `DiskURLCache.Configuration.groupFields`
     var groupFields: [String] = []
     /// The stored responses are those of an equivalent of the URL.
-    package var isEquivalent = false
+    var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
     /// The largest body that is stored, in bytes; nil if that is not known.
@@ -45,11 +46,11 @@ package struct Explainer {
     /// Why the options keep the received response out of the cache, whatever HTTP says; nil if they do not.
     var refusal: DiskURLCache.Reason?
     /// The transport's variant, if the key has one.
-    package var variant: String?
+    var variant: String?
     /// Further variants that have entries.
-    package var otherVariants: [String] = []
+    var otherVariants: [String] = []
 
-    package init(
+    init(
         _ request: DiskURLCache.Request, key: KeyDecision, variants: [StoredVariant], now: Date,
         options: CachingOptions, received: Received?
     ) {
@@ -76,7 +77,7 @@ package struct Explainer {
     /// The most recent response that `Vary` selects for this request.
     var selected: StoredResponse? { variants.first { $0.response.answers(facts) }?.response }
 
-    package mutating func explanation() -> DiskURLCache.Explanation {
+    mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
             let reason = key.refusal ?? .noKey
             let isSent = decider.mayUseNetwork
