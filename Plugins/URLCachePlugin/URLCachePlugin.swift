@@ -21,8 +21,9 @@ struct URLCachePlugin: CommandPlugin {
         guard FileManager.default.createFile(atPath: log.path, contents: nil),
             let file = FileHandle(forWritingAtPath: log.path)
         else { throw Problem("\(log.path) cannot be written.") }
-        Diagnostics.remark("Building urlcache: about a minute for the first time.")
-        let build = try Self.run(["swift", "build", "--product", "urlcache"] + folders, output: file)
+        let build = try Self.run(
+            ["swift", "build", "--product", "urlcache"] + Self.lean + folders, output: file,
+            progress: Progress(of: log.path))
         guard build == 0 else {
             let lines = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
             throw Problem("urlcache could not be built:\n\(lines)")
@@ -31,8 +32,14 @@ struct URLCachePlugin: CommandPlugin {
         if status != 0 { throw Problem("urlcache exited with status \(status).") }
     }
 
-    /// - Parameter output: the file for standard output and standard error; nil for those of the plugin.
-    private static func run(_ arguments: [String], output: FileHandle? = nil) throws -> Int32 {
+    /// Leaves out of the build what only an editor, a debugger and tests need.
+    private static let lean = ["--disable-index-store", "--disable-testable-imports", "-debug-info-format", "none"]
+
+    /// - Parameters:
+    ///   - output: the file for standard output and standard error; nil for those of the plugin.
+    ///   - progress: shows on the terminal what the command is doing.
+    private static func run(_ arguments: [String], output: FileHandle? = nil, progress: Progress? = nil) throws -> Int32
+    {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = arguments
@@ -41,7 +48,12 @@ struct URLCachePlugin: CommandPlugin {
             process.standardError = output
         }
         try process.run()
+        while progress != nil, process.isRunning {
+            progress?.show()
+            Thread.sleep(forTimeInterval: 0.5)
+        }
         process.waitUntilExit()
+        progress?.end()
         return process.terminationStatus
     }
 
@@ -50,6 +62,27 @@ struct URLCachePlugin: CommandPlugin {
         if package.products.contains(where: { $0.name == "DiskURLCache" }) { return package.directoryURL }
         return package.dependencies.lazy.compactMap { sources($0.package) }.first
     }
+}
+
+/// The last line of a build's log, on the terminal: the first build takes minutes, and silence looks like a program
+/// that hangs. Neither standard output nor standard error would do, since SwiftPM makes one of them.
+struct Progress {
+    private let log: String
+    private let start = Date()
+    private let terminal = FileHandle(forWritingAtPath: "/dev/tty")
+
+    init(of log: String) { self.log = log }
+
+    func show() {
+        // The usual case: it is built, and the command follows at once.
+        let seconds = Int(Date().timeIntervalSince(start))
+        guard let terminal, seconds >= 2 else { return }
+        let lines = (try? String(contentsOfFile: log, encoding: .utf8))?.split(separator: "\n")
+        let step = lines?.last.map { " \($0.prefix(48))" } ?? ""
+        terminal.write(Data("\r\u{1B}[KBuilding urlcache, \(seconds) s (only once):\(step)".utf8))
+    }
+
+    func end() { if Date().timeIntervalSince(start) >= 2 { terminal?.write(Data("\r\u{1B}[K".utf8)) } }
 }
 
 struct Problem: Error, CustomStringConvertible {
