@@ -5,7 +5,7 @@ extension DiskURLCache.Inspector {
     /// Removes records; a program that uses the cache does not find them any more. A record that was replaced since it
     /// was listed, or that cannot be removed, stays. Runs on the caller's thread.
     /// - Parameters:
-    ///   - records: as `records(verifyingBodies:progress:)` listed them.
+    ///   - records: as `records(verifyingBodies:by:progress:)` listed them.
     ///   - progress: called with the number of records tried, and their total.
     /// - Returns: how many records were removed.
     @discardableResult

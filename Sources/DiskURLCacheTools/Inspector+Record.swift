@@ -39,8 +39,8 @@ extension DiskURLCache.Inspector {
         public let lastUsed: Date?
         /// Seconds since the origin made or confirmed the response (RFC 9111 §4.2.3).
         public var age: TimeInterval? { freshness.map { TimeInterval($0.age) } }
-        /// When the response becomes or became stale, by its own fields or the standard guess. Rules of the app are not
-        /// known here. Nil if the response has no lifetime.
+        /// When the response becomes or became stale, by its own fields or the standard guess, and by the rules of the
+        /// cache that was given to `records(verifyingBodies:by:progress:)`. Nil if the response has no lifetime.
         public var freshUntil: Date? {
             guard let freshness, freshness.source != .none else { return nil }
             return now.addingTimeInterval(-TimeInterval(freshness.staleness))
@@ -52,7 +52,7 @@ extension DiskURLCache.Inspector {
 
         init(
             _ name: RecordName, _ reading: RecordReading, path: String, status file: FileStatus?, lastUsed: Date?,
-            now: Date
+            by cache: DiskURLCache?, now: Date
         ) {
             self.name = name
             self.now = now
@@ -73,7 +73,21 @@ extension DiskURLCache.Inspector {
                 footer = nil
                 metadata = nil
             }
-            freshness = metadata?.http.map { Freshness(of: ReuseFacts($0), options: CachingOptions(), now: now) }
+            let url = metadata?.url
+            freshness = metadata?.http.map { response in
+                let options = cache.flatMap { $0.options(for: response, of: url) } ?? CachingOptions()
+                return Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)
+            }
         }
+    }
+}
+
+extension DiskURLCache {
+    /// The options for a stored response, by the rules of this cache; nil if the URL is not known.
+    fileprivate func options(for response: StoredResponse, of url: String?) -> CachingOptions? {
+        guard let url = url.flatMap({ URL(string: $0) }) else { return nil }
+        var request = URLRequest(url: url)
+        request.httpMethod = response.method
+        return core.cachingOptions(for: core.resolve(Request(request)), response: response.fields)
     }
 }

@@ -45,6 +45,12 @@ extension DiskURLCache {
         /// it from the records. Reads the index on the caller's thread.
         public var hasValidIndex: Bool { loadIndex() != nil }
 
+        /// Whether there is an index on disk, valid or not. A program that ends before its cache has saved one leaves
+        /// none. Reads the index on the caller's thread.
+        public var hasIndex: Bool {
+            if case .missing = IndexFile(files: files, paths: paths, owner: owner).load() { false } else { true }
+        }
+
         /// The bytes that the directory takes besides its records: folders and index files, in whole blocks.
         public var overheadOnDisk: Int {
             paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
@@ -56,10 +62,13 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - verifyingBodies: whether the bodies are read too, and their checksums verified. If not, a damaged body
         ///     is not noticed.
+        ///   - cache: its rules and options count for `Record.freshUntil`; it need not have a directory. Nil: the
+        ///     responses' own fields alone.
         ///   - progress: called with the number of records read, and their total.
         /// - Throws: when the directory cannot be read.
         public func records(
-            verifyingBodies: Bool = false, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
+            verifyingBodies: Bool = false, by cache: DiskURLCache? = nil,
+            progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
         ) throws(DiskURLCache.Error) -> [Record] {
             var names: [RecordName] = []
             do throws(Errno) {
@@ -82,7 +91,7 @@ extension DiskURLCache {
                 let used = positions[name].map { Date(recordSeconds: $0.accessedAt) }
                 let path = paths.records + "/" + name.text
                 let status = try? files.status(at: path)
-                records.append(Record(name, reading, path: path, status: status, lastUsed: used, now: now))
+                records.append(Record(name, reading, path: path, status: status, lastUsed: used, by: cache, now: now))
             }
             progress(names.count, names.count)
             // Records that were used within the same second are in the order of the index.

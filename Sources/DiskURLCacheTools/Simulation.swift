@@ -16,6 +16,8 @@ extension DiskURLCache {
             public fileprivate(set) var hits = 0
             /// The length of their bodies.
             public fileprivate(set) var bytesFromCache = 0
+            /// How many responses are too large for the capacity, so that they are not stored: one may take half of it.
+            public fileprivate(set) var tooLarge = 0
         }
 
         fileprivate struct Access {
@@ -27,6 +29,8 @@ extension DiskURLCache {
         }
 
         private let list: [Access]
+        /// What each response that could be stored takes on disk.
+        private let spaces: [Int]
         /// The requests that asked the cache and had an answer.
         public var requests: Int { list.count }
         /// The length of all their answers.
@@ -45,9 +49,10 @@ extension DiskURLCache {
             bytes = list.reduce(0) { $0 + $1.bytes }
             let sizes = Dictionary(list.filter(\.isStorable).map { ($0.name, $0.bytes) }, uniquingKeysWith: max)
             responses = sizes.count
+            let spaces = sizes.values.map(Self.space)
+            self.spaces = spaces
             // A response may take half of the capacity at most.
-            let largest = sizes.values.map(Self.space).max() ?? 0
-            bytesOnDisk = max(2 * largest, sizes.values.reduce(0) { $0 + Self.space($1) + IndexFileLayout.rowLength })
+            bytesOnDisk = max(2 * (spaces.max() ?? 0), spaces.reduce(0) { $0 + $1 + IndexFileLayout.rowLength })
         }
 
         /// - Parameters:
@@ -56,6 +61,7 @@ extension DiskURLCache {
         public func run(capacity: Int, evictionWeighsSize: Bool = false) -> Result {
             var replay = EvictionReplay(capacity: max(0, capacity), weighsSize: evictionWeighsSize)
             var result = Result()
+            result.tooLarge = spaces.count { $0 > replay.largestEntry }
             for request in list {
                 if request.isAnswerable, replay.use(request.name) {
                     result.hits += 1

@@ -61,8 +61,10 @@ import Testing
         let log = (0..<3).map { _ in
             load("a", .miss(.notInCache), bytes: 1 << 20, isStored: false, refusal: .tooLarge)
         }
-        #expect(Simulation(log).run(capacity: 2 << 20).hits == 0)
+        #expect(
+            Simulation(log).run(capacity: 2 << 20).hits == 0 && Simulation(log).run(capacity: 2 << 20).tooLarge == 1)
         #expect(Simulation(log).run(capacity: Simulation(log).bytesOnDisk).hits == 2)
+        #expect(Simulation(log).run(capacity: Simulation(log).bytesOnDisk).tooLarge == 0)
     }
 
     @Test func absurdSizesOverflowNothing() {

@@ -26,13 +26,13 @@ struct Trim: ParsableCommand {
         if json {
             try printJSON(Removal(removed: result.removed, left: left.count, bytesOnDisk: result.bytesOnDisk))
         } else {
-            print(
+            show(
                 "Removed \(result.removed) entries; \(left.count) are left. The directory takes \(byteCount(result.bytesOnDisk))."
             )
         }
         guard result.bytesOnDisk > to.bytes else { return }
         if left.isEmpty {
-            if !json { print("No entry is left; the folders and index files stay.") }
+            if !json { show("No entry is left; the folders and index files stay.") }
         } else {
             throw Problem(
                 "That is more than \(byteCount(to.bytes)): the rest could not be removed, was stored meanwhile, or is damaged (see urlcache verify)."
@@ -91,7 +91,7 @@ struct Remove: ParsableCommand {
         }
         if dryRun { return try printPlan(records, asJSON: json) }
         let removed = inspector.remove(records, progress: Progress("Removing:").show)
-        if json { try printJSON(Removal(removed: removed)) } else { print("Removed \(removed) entries.") }
+        if json { try printJSON(Removal(removed: removed)) } else { show("Removed \(removed) entries.") }
         if removed < records.count {
             try checkWritable(cache.url())
             throw Problem("\(records.count - removed) could not be removed, or were replaced meanwhile.")
@@ -105,8 +105,8 @@ private func printPlan(_ records: [DiskURLCache.Inspector.Record], asJSON: Bool)
         let now = Date()
         return try printJSON(records.map { RecordFacts($0, now: now) })
     }
-    for record in records { print(printable(record.url ?? record.fileName)) }
-    print("\(records.count) entries would be removed.")
+    for record in records { show("\(record.url ?? record.fileName)") }
+    show("\(records.count) entries would be removed.")
 }
 
 struct RebuildIndex: ParsableCommand {
@@ -121,7 +121,7 @@ struct RebuildIndex: ParsableCommand {
 
     func run() throws {
         let count = try cache.open().rebuildIndex()
-        if json { try printJSON(["records": count]) } else { print("The new index holds \(count) records.") }
+        if json { try printJSON(["records": count]) } else { show("The new index holds \(count) records.") }
     }
 }
 
@@ -168,9 +168,9 @@ struct Fill: AsyncParsableCommand {
         if lines.isEmpty { while let line = readLine() { lines.append(line) } }
         let requests = try lines.filter { !$0.isEmpty }.map { URLRequest(url: try webURL($0)) }
         guard !requests.isEmpty else { throw Problem("There is nothing to load.") }
-        try checkPlace()
+        try cache.checkPlace()
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
-        if let error = target.openingError { throw Problem(error.description) }
+        if let error = target.openingError { throw Problem("\(error)") }
         var problems: [Failure] = []
         let outcomes = await load(requests, through: target)
         target.flush()
@@ -191,15 +191,15 @@ struct Fill: AsyncParsableCommand {
         } else {
             for problem in problems {
                 let mark = problem.hasAnswer ? colour("not stored", .warning) : colour("failed    ", .bad)
-                print("\(mark)  \(printable(problem.url)): \(printable(problem.reason))")
+                show("\(mark)  \(problem.url): \(problem.reason)")
             }
-            print("\(stored) of \(requests.count) are in \(cache.directory).")
+            show("\(stored) of \(requests.count) are in \(cache.directory).")
         }
         try checkWritable(cache.url)
         if readable {
             try letOthersRead()
         } else if !json {
-            print("Only user \(geteuid()) can read it; --readable lets every user.")
+            show("Only user \(geteuid()) can read it; --readable lets every user.")
         }
         if !problems.isEmpty { throw ExitCode(1) }
     }
@@ -229,27 +229,6 @@ struct Fill: AsyncParsableCommand {
         case stored
         case refused(String)
         case failed(String)
-    }
-
-    /// Accepts a new folder, an empty folder, or a cache. Any other folder may belong to a different program.
-    private func checkPlace() throws {
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: cache.url.path, isDirectory: &isFolder) else {
-            let parent = cache.url.deletingLastPathComponent().path
-            if FileManager.default.fileExists(atPath: parent), access(parent, W_OK | X_OK) != 0 {
-                throw Problem("\(cache.directory) cannot be made", errno: errno)
-            }
-            return
-        }
-        if isFolder.boolValue, (try? FileManager.default.contentsOfDirectory(atPath: cache.url.path))?.isEmpty == true {
-            return try checkWritable(cache.url)
-        }
-        do {
-            _ = try cache.open()
-        } catch let error as DiskURLCache.Error where error.code == .notACache {
-            throw Problem("\(error.description) Nothing was written: name a new folder, an empty folder or a cache.")
-        }
-        try checkWritable(cache.url)
     }
 
     private func load(_ requests: [URLRequest], through target: DiskURLCache) async -> [Outcome] {
@@ -282,7 +261,7 @@ struct Fill: AsyncParsableCommand {
 /// An absolute http or https URL.
 func webURL(_ text: String) throws -> URL {
     guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host?.isEmpty == false
-    else { throw Problem("\"\(printable(text))\" is not an http or https URL.") }
+    else { throw Problem("\"\(text)\" is not an http or https URL.") }
     return url
 }
 

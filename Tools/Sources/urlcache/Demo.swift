@@ -74,7 +74,7 @@ struct Demo: ParsableCommand {
         target.flush()
         log.flush()
         if !withoutLoads { try addLoads(of: urls, &random) }
-        print("\(entries) entries in \(cache.directory).")
+        show("\(entries) entries in \(cache.directory).")
     }
 
     /// Writes lines in the form of an event log.

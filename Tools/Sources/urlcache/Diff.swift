@@ -57,9 +57,9 @@ struct Diff: ParsableCommand {
             + facts.removed.map { ($0.url, "-", Colour.bad, text(of: $0.before)) }
             + facts.changed.map { ($0.url, "~", Colour.warning, "\(text(of: $0.before)) -> \(text(of: $0.after))") }
         for (url, mark, tone, text) in lines.sorted(by: { $0.0 < $1.0 }) {
-            print("\(colour("\(mark) \(printable(url))", tone))  \(text)")
+            show("\(colour("\(mark) \(url)", tone))  \(text)")
         }
-        print(
+        show(
             "\(facts.added.count) added, \(facts.removed.count) removed, \(facts.changed.count) changed, \(facts.same) the same."
         )
     }

@@ -36,7 +36,7 @@ struct Export: ParsableCommand {
         let archive = Data(escapingControls(try encoder.encode(Archive(entries))).utf8)
         try write(archive, toFile: har)
         if json { return try printJSON(FileFacts(file: har, entries: entries.count, bytes: archive.count)) }
-        print("\(entries.count) entries in \(har).")
+        show("\(entries.count) entries in \(har).")
     }
 }
 

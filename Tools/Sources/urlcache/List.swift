@@ -36,24 +36,24 @@ struct List: ParsableCommand {
         }
         if let limit { records = Array(records.prefix(max(0, limit))) }
         if json { return try printJSON(records.map { RecordFacts($0, now: now) }) }
-        let rows = records.map { record in
+        let rows = records.map { record -> [Shown] in
             [
-                record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
-                byteCount(record.bytes),
-                record.age.map(span) ?? "-", freshness(record, now),
-                record.lastUsed.map { span(now.timeIntervalSince($0)) } ?? "-",
-                (record.isPinned ? "pinned " : "") + printable(name(record)),
+                "\(record.status.map(String.init) ?? "-")", "\(record.contentType ?? "-")",
+                "\(byteCount(record.bytes))",
+                "\(record.age.map(span) ?? "-")", freshness(record, now),
+                "\(record.lastUsed.map { span(now.timeIntervalSince($0)) } ?? "-")",
+                "\(record.isPinned ? "pinned " : "")\(name(record))",
             ]
         }
-        print(
+        show(
             columns(
                 ["status", "type", "size", "age", "fresh", "used", "URL"], rightAligned: [2, 3, 4, 5],
                 rows))
     }
 
-    private func freshness(_ record: DiskURLCache.Inspector.Record, _ now: Date) -> String {
+    private func freshness(_ record: DiskURLCache.Inspector.Record, _ now: Date) -> Shown {
         guard let until = record.freshUntil else { return "-" }
-        return until > now ? colour(span(until.timeIntervalSince(now)), .good) : colour("stale", .warning)
+        return until > now ? colour("\(span(until.timeIntervalSince(now)))", .good) : colour("stale", .warning)
     }
 
     private func name(_ record: DiskURLCache.Inspector.Record) -> String {

@@ -28,7 +28,8 @@ struct LogSummary: Encodable {
         var count = 0
         var seconds = 0.0
         var bytes = 0
-        /// The text of the most frequent reason.
+        /// Why it is not in the cache, if the log says that it was not stored; otherwise the text of the most frequent
+        /// reason of its misses.
         var reason = ""
     }
 
@@ -97,8 +98,9 @@ struct LogSummary: Encodable {
         for entry in entries {
             if case .evicted(let count, _) = entry.event { evictions += count }
         }
-        topMisses = Self.topMisses(loads.map(\.report))
-        refusals = Self.refusals(entries.map(\.event))
+        let events = entries.map(\.event)
+        topMisses = Self.topMisses(loads.map(\.report), Self.reasonsAgainstStoring(events))
+        refusals = Self.refusals(events)
     }
 
     /// A load, with its times in seconds since 1970.
@@ -210,7 +212,9 @@ struct LogSummary: Encodable {
     }
 
     /// The most frequent misses of all, and of each host.
-    private static func topMisses(_ loads: [DiskURLCache.Report]) -> [Miss] {
+    private static func topMisses(
+        _ loads: [DiskURLCache.Report], _ refused: [String: [DiskURLCache.Reason: Int]]
+    ) -> [Miss] {
         var misses: [String: Miss] = [:]
         var reasons: [String: [DiskURLCache.Reason: Int]] = [:]
         for load in loads {
@@ -227,16 +231,35 @@ struct LogSummary: Encodable {
             misses[url] = miss
             reasons[url, default: [:]][reason, default: 0] += 1
         }
+        func most(_ reasons: [DiskURLCache.Reason: Int]?) -> String? {
+            reasons?.max { ($0.value, $1.key.description) < ($1.value, $0.key.description) }?.key.description
+        }
         let sorted = misses.values.sorted { ($0.count, $0.seconds, $1.url) > ($1.count, $1.seconds, $0.url) }
         var places: [String: Int] = [:]
         return sorted.enumerated().compactMap { place, miss in
             places[miss.host, default: 0] += 1
             guard place < 12 || places[miss.host, default: 0] <= 4 else { return nil }
             var miss = miss
-            let most = reasons[miss.url]?.max { ($0.value, $1.key.description) < ($1.value, $0.key.description) }
-            miss.reason = most?.key.description ?? ""
+            miss.reason = most(refused[miss.url]).map { "not stored: \($0)" } ?? most(reasons[miss.url]) ?? ""
             return miss
         }.prefix(250).map { $0 }
+    }
+
+    /// For each URL, why its responses were not stored, and how often. A load and an event may report the same
+    /// response; then the load counts.
+    private static func reasonsAgainstStoring(_ events: [DiskURLCache.Event]) -> [String: [DiskURLCache.Reason: Int]] {
+        var byLoads: [String: [DiskURLCache.Reason: Int]] = [:]
+        var byEvents: [String: [DiskURLCache.Reason: Int]] = [:]
+        for event in events {
+            switch event {
+            case .load(let load):
+                guard let reason = load.notStoredReason else { continue }
+                byLoads[shortened(load.url), default: [:]][reason, default: 0] += 1
+            case .notStored(let url, let reason): byEvents[shortened(url), default: [:]][reason, default: 0] += 1
+            default: break
+            }
+        }
+        return byLoads.merging(byEvents) { loads, _ in loads }
     }
 
     private static func refusals(_ events: [DiskURLCache.Event]) -> [Refusal] {

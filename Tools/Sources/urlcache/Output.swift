@@ -70,16 +70,51 @@ let hasColour: Bool = {
     return isatty(STDOUT_FILENO) == 1 && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
 }()
 
+/// Text for a terminal, the only form in which a command prints for people (`show`). What stands in the source is the
+/// tool's own; what is put into it comes from outside (an origin, an event log, a folder) and loses its control
+/// characters, unless it is such a text itself.
+struct Shown: ExpressibleByStringInterpolation {
+    struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = ""
+
+        init(literalCapacity: Int, interpolationCount: Int) {}
+
+        mutating func appendLiteral(_ literal: String) { text += literal }
+        mutating func appendInterpolation(_ value: some Any) { text += printable("\(value)") }
+        mutating func appendInterpolation(_ shown: Shown) { text += shown.text }
+    }
+
+    let text: String
+
+    init(stringLiteral text: String) { self.text = text }
+    init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
+    fileprivate init(own text: String) { self.text = text }
+    /// Lines from outside, such as a body: their line feeds and tabs stay.
+    init(lines text: String) { self.text = printable(text, keeping: ["\n", "\t"]) }
+
+    static func + (left: Shown, right: Shown) -> Shown { Shown(own: left.text + right.text) }
+}
+
+extension Sequence<Shown> {
+    func joined(_ separator: Shown) -> Shown { Shown(own: map(\.text).joined(separator: separator.text)) }
+}
+
+/// Prints a line, or several.
+func show(_ text: Shown) { print(text.text) }
+
+/// Prints a line beside the output of the command, which stays what it is.
+func showBeside(_ text: Shown) { FileHandle.standardError.write(Data((text.text + "\n").utf8)) }
+
 /// The text in a colour, on a terminal that has some.
-func colour(_ text: String, _ colour: Colour) -> String {
-    hasColour && !text.isEmpty ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+func colour(_ text: Shown, _ colour: Colour) -> Shown {
+    hasColour && !text.text.isEmpty ? Shown(own: "\u{1B}[\(colour.rawValue)m\(text.text)\u{1B}[0m") : text
 }
 
 /// The number of characters that a terminal shows of a text with colours.
-private func shownLength(_ text: String) -> Int {
+private func shownLength(_ shown: Shown) -> Int {
     var length = 0
     var isCommand = false
-    for character in text {
+    for character in shown.text {
         if character == "\u{1B}" { isCommand = true }
         if !isCommand { length += 1 }
         if character == "m" { isCommand = false }
@@ -87,8 +122,14 @@ private func shownLength(_ text: String) -> Int {
     return length
 }
 
-/// Text from an origin in a form that is safe for a terminal: without control characters.
-func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
+/// The text with spaces added: on the left for a negative width.
+func padded(_ text: Shown, _ width: Int) -> Shown {
+    let space = Shown(own: String(repeating: " ", count: max(0, abs(width) - shownLength(text))))
+    return width < 0 ? space + text : text + space
+}
+
+/// Text from outside without control characters.
+private func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
     String(
         String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) && !kept.contains($0) ? "?" : $0 }))
 }
@@ -107,16 +148,15 @@ func escapingControls(_ json: Data) -> String {
 
 /// Columns as wide as their widest cell, except for the last one, which is not padded. Numbers are aligned to the
 /// right.
-func columns(_ titles: [String], rightAligned: Set<Int>, _ rows: [[String]]) -> String {
-    let lines = [titles.map { colour($0, .title) }] + rows
+func columns(_ titles: [String], rightAligned: Set<Int>, _ rows: [[Shown]]) -> Shown {
+    let lines = [titles.map { colour("\($0)", .title) }] + rows
     let widths = titles.indices.map { column in lines.map { shownLength($0[column]) }.max() ?? 0 }
     return lines.map { row in
         row.enumerated().map { column, cell in
-            let space = String(repeating: " ", count: widths[column] - shownLength(cell))
-            if rightAligned.contains(column) { return space + cell }
-            return column == titles.count - 1 ? cell : cell + space
-        }.joined(separator: "  ")
-    }.joined(separator: "\n")
+            if rightAligned.contains(column) { return padded(cell, -widths[column]) }
+            return column == titles.count - 1 ? cell : padded(cell, widths[column])
+        }.joined("  ")
+    }.joined("\n")
 }
 
 /// JSON for other programs.
@@ -133,13 +173,13 @@ func printJSON(_ value: some Encodable, isLine: Bool = false) throws {
 struct Problem: Error, CustomStringConvertible {
     let description: String
 
-    init(_ description: String) {
-        self.description = description
+    init(_ text: Shown) {
+        description = text.text
     }
 
     /// Adds the system's text for the error number.
-    init(_ what: String, errno: Int32) {
-        description = "\(what): \(String(cString: strerror(errno)))."
+    init(_ what: Shown, errno: Int32) {
+        self.init("\(what): \(String(cString: strerror(errno))).")
     }
 }
 

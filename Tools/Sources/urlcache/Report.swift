@@ -12,12 +12,22 @@ struct Report: ParsableCommand {
     @Option(help: "The file to write.")
     var html: String
 
+    @Option(
+        help: "A file with rules of the app, in JSON, for what is fresh: see urlcache help why.",
+        completion: .file(extensions: ["json"]))
+    var rules: String?
+
     @Flag(help: "Print JSON about the file.")
     var json = false
 
     func run() throws {
         let inspector = try program.cache.open()
-        let records = try inspector.records(progress: Progress("Reading records:").show)
+        let settled = try rules.map { path in
+            var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 0)
+            settings.rules = try RulesFile.read(path)
+            return try RulesFile.cache(settings)
+        }
+        let records = try inspector.records(by: settled, progress: Progress("Reading records:").show)
         let file = try program.file()
         if program.log != nil, !FileManager.default.fileExists(atPath: file.path) {
             throw Problem("There is no event log at \(file.path).")
@@ -31,14 +41,14 @@ struct Report: ParsableCommand {
         var page = ""
         repeat {
             let data = ReportData(
-                intact, summary: summary, log: logged, directory: try program.cache.url().path, now: now,
-                longestPath: longestPath)
+                intact, summary: summary, log: logged, directory: try program.cache.url().path, rules: rules,
+                now: now, longestPath: longestPath)
             page = try ReportPage.html(data)
             longestPath = longestPath * 2 / 3
         } while page.utf8.count > Self.wantedLength && longestPath >= 70
         try write(Data(page.utf8), toFile: html)
         if json { return try printJSON(FileFacts(file: html, entries: intact.count, bytes: page.utf8.count)) }
-        print("\(intact.count) entries in \(html), \(byteCount(page.utf8.count)).")
+        show("\(intact.count) entries in \(html), \(byteCount(page.utf8.count)).")
     }
 
     /// The length in bytes that a page with 10,000 entries should not exceed. With more entries it may be longer.

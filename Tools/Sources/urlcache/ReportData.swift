@@ -42,6 +42,8 @@ struct ReportData: Encodable {
     }
 
     let directory: String
+    /// The file with the rules by which responses are fresh; nil if their own fields alone say it.
+    let rules: String?
     let writtenAt: Int
     let summary: Stats.Summary
     /// The number of characters of a path that are shown; nil if paths are not cut.
@@ -55,11 +57,11 @@ struct ReportData: Encodable {
     let log: LogSummary?
 
     init(
-        _ records: [RecordFacts], summary: Stats.Summary, log: LogSummary?, directory: String,
-        now: Date,
-        longestPath: Int
+        _ records: [RecordFacts], summary: Stats.Summary, log: LogSummary?, directory: String, rules: String?,
+        now: Date, longestPath: Int
     ) {
         self.directory = directory
+        self.rules = rules
         writtenAt = Int(now.timeIntervalSince1970)
         // The page has separate tables for these.
         self.summary = summary.withoutGroups

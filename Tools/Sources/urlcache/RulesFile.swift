@@ -1,7 +1,7 @@
 import DiskURLCache
 import Foundation
 
-/// The rules of an app as a file has them, for `urlcache why --rules`.
+/// The rules of an app as a file has them, for `--rules`.
 struct RulesFile: Decodable {
     private var url: String?
     private var path: String?
@@ -36,6 +36,13 @@ struct RulesFile: Decodable {
         } catch let error as DecodingError {
             throw Problem("\(path) is no list of rules in JSON: \(Self.words(for: error)). See urlcache help why.")
         }
+    }
+
+    /// A cache with these settings, which is asked and given nothing to store.
+    static func cache(_ settings: DiskURLCache.Configuration) throws -> DiskURLCache {
+        let cache = DiskURLCache(configuration: settings)
+        if let error = cache.openingError { throw Problem("\(error)") }
+        return cache
     }
 
     private static let names: Set<String> = [

@@ -49,7 +49,7 @@ struct Show: ParsableCommand {
 
     func run() throws {
         let directory = arguments.count == 2 ? URL(fileURLWithPath: arguments[0], isDirectory: true) : nil
-        let inspector = try DiskURLCache.Inspector(directory: try directory ?? CacheDirectory.only())
+        let inspector = try DiskURLCache.Inspector(directory: try directory ?? CacheDirectory.only.get())
         let found = try find(arguments[arguments.count - 1], in: inspector)
         if json {
             let now = Date()
@@ -60,10 +60,10 @@ struct Show: ParsableCommand {
                 throw Problem(
                     "\(found.count) variants are stored; name one of them by its file:\n\(Self.table(of: found))")
             }
-            print(
-                "\(found.count) variants of \(printable(found.first?.url ?? "")); name one of them by its file to see more.\n"
+            show(
+                "\(found.count) variants of \(found.first?.url ?? ""); name one of them by its file to see more.\n"
             )
-            return print(Self.table(of: found))
+            return show(Self.table(of: found))
         }
         if body || output != nil {
             guard let data = inspector.body(of: record) else {
@@ -72,7 +72,7 @@ struct Show: ParsableCommand {
             if let output {
                 try write(data, toFile: output)
             } else if isatty(STDOUT_FILENO) == 1 {
-                print(printable(String(decoding: data, as: UTF8.self), keeping: ["\n", "\t"]))
+                show(Shown(lines: String(decoding: data, as: UTF8.self)))
             } else {
                 try writeToOutput(data)
             }
@@ -100,10 +100,10 @@ struct Show: ParsableCommand {
         if record.isPinned { facts.append(("pinned", "yes")) }
         let width = facts.map(\.0.count).max() ?? 0
         for (name, value) in facts {
-            print(colour(name.padding(toLength: width, withPad: " ", startingAt: 0), .title), "", printable(value))
+            show("\(colour(padded("\(name)", width), .title)) \(value)")
         }
-        print("")
-        for field in record.fields { print(printable("\(field.name): \(field.value)")) }
+        show("")
+        for field in record.fields { show("\(field.name): \(field.value)") }
     }
 
     /// One record, or all variants of one URL, the most recently stored first.
@@ -118,19 +118,19 @@ struct Show: ParsableCommand {
         guard found.count > 1, first.url == nil || found.contains(where: { $0.url != first.url }) else {
             return found.sorted { ($0.storedAt ?? .distantPast) > ($1.storedAt ?? .distantPast) }
         }
-        let names = found.prefix(10).map { "  " + printable($0.url ?? $0.fileName) }.joined(separator: "\n")
-        throw Problem("\(found.count) entries match \"\(entry)\":\n\(names)\(found.count > 10 ? "\n  …" : "")")
+        let names = found.prefix(10).map { "  \($0.url ?? $0.fileName)" as Shown }.joined("\n")
+        throw Problem("\(found.count) entries match \"\(entry)\":\n\(names)\(found.count > 10 ? "\n  …" as Shown : "")")
     }
 
-    private static func table(of variants: [DiskURLCache.Inspector.Record]) -> String {
+    private static func table(of variants: [DiskURLCache.Inspector.Record]) -> Shown {
         let now = Date()
-        let rows = variants.map { RecordFacts($0, now: now) }.map { record in
+        let rows = variants.map { RecordFacts($0, now: now) }.map { record -> [Shown] in
             [
-                record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
-                byteCount(record.bytes),
-                record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-",
+                "\(record.status.map(String.init) ?? "-")", "\(record.contentType ?? "-")",
+                "\(byteCount(record.bytes))",
+                "\(record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-")",
                 record.isFresh ? colour("yes", .good) : colour("no", .warning),
-                record.vary.isEmpty ? "-" : printable(record.vary.joined(separator: ", ")), record.file,
+                "\(record.vary.isEmpty ? "-" : record.vary.joined(separator: ", "))", "\(record.file)",
             ]
         }
         return columns(

@@ -35,6 +35,8 @@ struct Simulate: ParsableCommand {
         let hitRatio: Double
         let bytesFromCache: Int
         let byteHitRatio: Double
+        /// How many responses are larger than half of the capacity, and so not stored.
+        let tooLarge: Int
     }
 
     struct Facts: Encodable {
@@ -65,12 +67,16 @@ struct Simulate: ParsableCommand {
                     log: file.path, requests: simulation.requests, bytes: simulation.bytes,
                     responses: simulation.responses, bytesOnDisk: all, rows: rows))
         }
-        print(
+        show(
             "\(simulation.requests) requests for \(byteCount(simulation.bytes)); the \(simulation.responses) responses that can be stored take \(byteCount(all)) on disk.\n"
         )
-        print(Self.chart(rows))
+        show(Self.chart(rows))
+        for row in rows where row.tooLarge > 0 && !row.evictionWeighsSize {
+            let are = row.tooLarge == 1 ? "1 response is" : "\(row.tooLarge) responses are"
+            show("\(byteCount(row.capacity)): \(are) larger than half of this capacity, and so not stored.")
+        }
         let best = Self.row(simulation, .max, weighsSize: false)
-        print(
+        show(
             "\nWithout eviction: \(percent(best.hitRatio)) of the requests, \(percent(best.byteHitRatio)) of the bytes."
         )
     }
@@ -79,7 +85,7 @@ struct Simulate: ParsableCommand {
     private static let shares = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1]
 
     private func eventLog() throws -> URL {
-        guard let log else { return ProgramLog.file(in: try CacheDirectory.only()) }
+        guard let log else { return ProgramLog.file(in: try CacheDirectory.only.get()) }
         var isFolder: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: log, isDirectory: &isFolder)
         let url = URL(fileURLWithPath: log)
@@ -91,20 +97,21 @@ struct Simulate: ParsableCommand {
         return Row(
             capacity: capacity, evictionWeighsSize: weighsSize, hits: result.hits,
             hitRatio: Double(result.hits) / Double(simulation.requests), bytesFromCache: result.bytesFromCache,
-            byteHitRatio: simulation.bytes == 0 ? 0 : Double(result.bytesFromCache) / Double(simulation.bytes))
+            byteHitRatio: simulation.bytes == 0 ? 0 : Double(result.bytesFromCache) / Double(simulation.bytes),
+            tooLarge: result.tooLarge)
     }
 
     /// A line for each row, with a bar for its hit ratio.
-    private static func chart(_ rows: [Row]) -> String {
+    private static func chart(_ rows: [Row]) -> Shown {
         columns(
             ["capacity", "evicts", "requests", "bytes", ""], rightAligned: [0, 2, 3],
             rows.map { row in
                 let length = Int((row.hitRatio * 40).rounded())
                 let bar = String(repeating: "█", count: length) + String(repeating: "·", count: 40 - length)
                 return [
-                    row.evictionWeighsSize ? "" : byteCount(row.capacity),
-                    row.evictionWeighsSize ? "by size" : "by use",
-                    percent(row.hitRatio), percent(row.byteHitRatio), row.evictionWeighsSize ? colour(bar, .good) : bar,
+                    row.evictionWeighsSize ? "" : "\(byteCount(row.capacity))",
+                    row.evictionWeighsSize ? "by size" : "by use", "\(percent(row.hitRatio))",
+                    "\(percent(row.byteHitRatio))", row.evictionWeighsSize ? colour("\(bar)", .good) : "\(bar)",
                 ]
             })
     }

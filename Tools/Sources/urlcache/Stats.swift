@@ -82,35 +82,35 @@ struct Stats: ParsableCommand {
         if let by {
             let groups = Self.groups(records.filter { $0.problem == nil }, by: by)
             if json { return try printJSON(groups) }
-            return print(Self.table(by.rawValue, groups))
+            return show(Self.table(by.rawValue, groups))
         }
         let summary = Self.summary(of: records, in: inspector)
         let log = LogSummary(DiskURLCache.EventLog.entries(in: ProgramLog.file(in: try cache.url())))
         if json { return try printJSON(Facts(summary: summary, log: log.map { Savings($0) })) }
-        print("entries    \(summary.entries): \(summary.fresh) fresh, \(summary.stale) stale, \(summary.pinned) pinned")
-        print("bodies     \(byteCount(summary.bodyBytes))")
-        print(
+        show("entries    \(summary.entries): \(summary.fresh) fresh, \(summary.stale) stale, \(summary.pinned) pinned")
+        show("bodies     \(byteCount(summary.bodyBytes))")
+        show(
             "on disk    \(byteCount(summary.diskBytes - summary.overhead)), and \(byteCount(summary.overhead)) for folders and index"
         )
-        print("index      \(summary.index)")
-        if summary.damaged > 0 { print("damaged    \(summary.damaged): see urlcache verify") }
+        show("index      \(summary.index)")
+        if summary.damaged > 0 { show("damaged    \(summary.damaged): see urlcache verify") }
         if summary.unknownURLs > 0 {
-            print("URLs       not kept for \(summary.unknownURLs) entries: their host cannot be known")
+            show("URLs       not kept for \(summary.unknownURLs) entries: their host cannot be known")
         }
         if let log, log.loads > 0 {
             let answered = percent(Double(log.hits + log.revalidated) / Double(log.loads))
-            print(
+            show(
                 "loads      \(log.loads) in the log: \(answered) from the cache (\(log.hits) without a request, \(log.revalidated) after a 304)"
             )
             let time = log.hasEstimate ? "; about \(span(log.secondsSaved)) less waiting" : ""
-            print("saved      \(byteCount(log.bytesSaved)) of bodies did not cross the network\(time)")
+            show("saved      \(byteCount(log.bytesSaved)) of bodies did not cross the network\(time)")
         }
         for (title, groups) in [
             ("type", summary.types), ("host", summary.hosts), ("status", summary.statuses),
         ] where !groups.isEmpty {
-            print("")
-            print(Self.table(title, groups.prefix(10)))
-            if groups.count > 10 { print("… and \(groups.count - 10) more") }
+            show("")
+            show(Self.table(title, groups.prefix(10)))
+            if groups.count > 10 { show("… and \(groups.count - 10) more") }
         }
     }
 
@@ -122,7 +122,7 @@ struct Stats: ParsableCommand {
         summary.bodyBytes = intact.reduce(0) { $0 + $1.bytes }
         summary.overhead = inspector.overheadOnDisk
         summary.diskBytes = records.reduce(summary.overhead) { $0 + $1.bytesOnDisk }
-        summary.index = inspector.hasValidIndex ? "valid" : "missing or damaged"
+        summary.index = inspector.indexInWords
         summary.fresh = intact.count { $0.isFresh(at: now) }
         summary.stale = intact.count - summary.fresh
         summary.pinned = intact.count { $0.isPinned }
@@ -134,10 +134,12 @@ struct Stats: ParsableCommand {
         return summary
     }
 
-    private static func table(_ title: String, _ groups: some Collection<Group>) -> String {
+    private static func table(_ title: String, _ groups: some Collection<Group>) -> Shown {
         columns(
             ["entries", "bytes", "on disk", title], rightAligned: [0, 1, 2],
-            groups.map { ["\($0.entries)", byteCount($0.bytes), byteCount($0.bytesOnDisk), printable($0.name)] })
+            groups.map { group -> [Shown] in
+                ["\(group.entries)", "\(byteCount(group.bytes))", "\(byteCount(group.bytesOnDisk))", "\(group.name)"]
+            })
     }
 
     /// An entry with several tags is in several groups.
@@ -195,11 +197,21 @@ struct Verify: ParsableCommand {
             if !bad.isEmpty { throw ExitCode(1) }
             return
         }
-        for record in bad { print("\(colour(record.state, .bad))  records/\(record.fileName)") }
+        for record in bad { show("\(colour("\(record.state)", .bad))  records/\(record.fileName)") }
         let bytes = records.reduce(0) { $0 + $1.bytes }
-        print(
+        show(
             "\(records.count - bad.count) of \(records.count) records are intact, \(byteCount(bytes)) of bodies read.")
-        print("The index is \(inspector.hasValidIndex ? "valid" : "missing or damaged").")
+        show("The index is \(inspector.indexInWords).")
         if !bad.isEmpty { throw ExitCode(1) }
+    }
+}
+
+extension DiskURLCache.Inspector {
+    /// The state of the index. A program that ends before its cache has saved one leaves none, which is no damage.
+    fileprivate var indexInWords: String {
+        if hasValidIndex { return "valid" }
+        return hasIndex
+            ? "damaged, or of another version: the next opening makes it anew"
+            : "not saved yet: the next opening makes it from the records"
     }
 }

@@ -40,7 +40,7 @@ struct Top: AsyncParsableCommand {
         if once || (!json && isatty(STDOUT_FILENO) != 1) {
             guard let end = entries.last?.date else { throw Problem(ProgramLog.missing(file)) }
             let picture = picture(entries, until: end)
-            return try json ? printJSON(picture) : print(text(picture))
+            return try json ? printJSON(picture) : show(text(picture))
         }
         var tail = Tail(file)
         while true {
@@ -51,7 +51,7 @@ struct Top: AsyncParsableCommand {
                 try printJSON(picture, isLine: true)
             } else {
                 // From the top left corner; what was below is cleared.
-                print("\u{1B}[H\u{1B}[2J" + text(picture))
+                show("\u{1B}[H\u{1B}[2J" + text(picture))
             }
             try flushOutput()
             try await Task.sleep(for: .seconds(1))
@@ -138,30 +138,30 @@ struct Top: AsyncParsableCommand {
 
     // MARK: As text
 
-    private func text(_ picture: Picture) -> String {
+    private func text(_ picture: Picture) -> Shown {
         let perSecond = String(format: "%.1f", Double(picture.loads) / max(picture.seconds, 1))
         let ratio = picture.loads == 0 ? "–" : percent(Double(picture.hits) / Double(picture.loads))
         let bars = picture.ratios.map { ratio in
             ratio.map { String(Self.bars[min(7, Int($0 * 8))]) } ?? " "
         }.joined()
-        let head = [
+        let head: [Shown] = [
             "\(picture.until), the last \(span(picture.seconds))",
-            "loads \(picture.loads) (\(perSecond) a second)   hits \(colour(ratio, .good))   failed \(picture.failed)",
+            "loads \(picture.loads) (\(perSecond) a second)   hits \(colour("\(ratio)", .good))   failed \(picture.failed)",
             "from the cache \(byteCount(picture.bytesFromCache))   from the network \(byteCount(picture.bytesFromNetwork))"
                 + "   stored \(picture.stored)   evicted \(picture.evicted)",
-            "hit ratio over the time  |\(colour(bars, .good))|",
+            "hit ratio over the time  |\(colour("\(bars)", .good))|",
         ]
         let table = columns(
             ["loads", "hits", "from cache", "from network", by.rawValue], rightAligned: [0, 1, 2, 3],
-            picture.rows.map { row in
+            picture.rows.map { row -> [Shown] in
                 [
-                    "\(row.loads)", percent(Double(row.hits) / Double(max(1, row.loads))),
-                    byteCount(row.bytesFromCache),
-                    byteCount(row.bytesFromNetwork), printable(String(row.name.prefix(100))),
+                    "\(row.loads)", "\(percent(Double(row.hits) / Double(max(1, row.loads))))",
+                    "\(byteCount(row.bytesFromCache))", "\(byteCount(row.bytesFromNetwork))",
+                    "\(row.name.prefix(100))",
                 ]
             })
-        let events = picture.events.map(\.text).joined(separator: "\n")
-        return head.joined(separator: "\n") + "\n\n" + table + "\n\n" + events
+        let events = picture.events.map(\.text).joined("\n")
+        return head.joined("\n") + "\n\n" + table + "\n\n" + events
     }
 
     private static let bars = Array("▁▂▃▄▅▆▇█")

@@ -9,7 +9,7 @@ struct URLCacheTool: AsyncParsableCommand {
         commandName: "urlcache",
         abstract: "Looks into the directory of a DiskURLCache, also while a program uses it.",
         discussion: """
-            Reading changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache. The exit \
+            Reading changes nothing and takes no lock. Only trim, remove, rebuild-index, fill and import change a cache. The exit \
             status is 0; or 1 if verify finds damage or a command cannot do its work; or 64 for wrong arguments. Begin with: \
             urlcache stats DIRECTORY, urlcache why URL. Without DIRECTORY a command takes the only cache in the user's folder for \
             caches (~/.cache/DiskURLCache on Linux), if there is one alone. Every command has --json. A terminal gets colours, \
@@ -19,7 +19,7 @@ struct URLCacheTool: AsyncParsableCommand {
         subcommands: [
             List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Top.self,
             Simulate.self,
-            Trim.self, Remove.self, RebuildIndex.self, Fill.self, Why.self, Diff.self, Demo.self,
+            Trim.self, Remove.self, RebuildIndex.self, Fill.self, Import.self, Why.self, Diff.self, Demo.self,
         ])
 
     static func main() async {
@@ -46,12 +46,18 @@ struct CacheDirectory: ParsableArguments {
         help: "The cache's directory; by default the only one in the user's folder for caches.", completion: .directory)
     var directory: String?
 
-    func url() throws -> URL { try directory.map { URL(fileURLWithPath: $0, isDirectory: true) } ?? Self.only() }
+    func url() throws -> URL { try directory.map { URL(fileURLWithPath: $0, isDirectory: true) } ?? Self.only.get() }
 
     func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: try url()) }
 
-    /// The folder of the only program that has a cache in the standard place.
-    static func only() throws -> URL {
+    /// The folder of the only program that has a cache in the standard place; printed when a command takes it.
+    static let only: Result<URL, any Error> = Result {
+        let folder = try search()
+        showBeside("The cache is \(folder.path).")
+        return folder
+    }
+
+    private static func search() throws -> URL {
         // Programs have folders beside that of this tool.
         let parent = DiskURLCache.defaultDirectory.deletingLastPathComponent()
         let names = (try? FileManager.default.contentsOfDirectory(atPath: parent.path)) ?? []
@@ -61,8 +67,8 @@ struct CacheDirectory: ParsableArguments {
             throw ValidationError("Name the cache's directory: there is no cache in \(parent.path).")
         }
         guard caches.count == 1 else {
-            throw ValidationError(
-                "Name one of these directories:\n" + caches.map { printable($0.path) }.joined(separator: "\n"))
+            let names: [Shown] = caches.map { "\($0.path)" }
+            throw ValidationError("Name one of these directories:\n" + names.joined("\n").text)
         }
         return only
     }
@@ -76,6 +82,27 @@ struct NamedDirectory: ParsableArguments {
     var url: URL { URL(fileURLWithPath: directory, isDirectory: true) }
 
     func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: url) }
+
+    /// Accepts a new folder, an empty folder, or a cache. Any other folder may belong to a different program.
+    func checkPlace() throws {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+            let parent = url.deletingLastPathComponent().path
+            if FileManager.default.fileExists(atPath: parent), access(parent, W_OK | X_OK) != 0 {
+                throw Problem("\(directory) cannot be made", errno: errno)
+            }
+            return
+        }
+        if isFolder.boolValue, (try? FileManager.default.contentsOfDirectory(atPath: url.path))?.isEmpty == true {
+            return try checkWritable(url)
+        }
+        do {
+            _ = try open()
+        } catch let error as DiskURLCache.Error where error.code == .notACache {
+            throw Problem("\(error) Nothing was written: name a new folder, an empty folder or a cache.")
+        }
+        try checkWritable(url)
+    }
 }
 
 /// The event log of a program.
@@ -96,7 +123,7 @@ struct ProgramLog: ParsableArguments {
         return entries
     }
 
-    static func missing(_ file: URL) -> String {
+    static func missing(_ file: URL) -> Shown {
         "There is no event log at \(file.path): does the program hold an EventLog of its cache?"
     }
 }

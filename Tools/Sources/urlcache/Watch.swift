@@ -19,24 +19,24 @@ struct Watch: AsyncParsableCommand {
     func run() async throws {
         let file = try program.file()
         if once {
-            for entry in try ProgramLog.entries(in: file) { try show(entry) }
+            for entry in try ProgramLog.entries(in: file) { try output(entry) }
             return
         }
         if !FileManager.default.fileExists(atPath: file.path) {
-            FileHandle.standardError.write(Data((ProgramLog.missing(file) + " Waiting.\n").utf8))
+            showBeside(ProgramLog.missing(file) + " Waiting.")
         }
         var tail = Tail(file)
         while true {
-            for entry in tail.newEntries() { try show(entry) }
+            for entry in tail.newEntries() { try output(entry) }
             // So that each line is visible at once, also in a pipe. It fails if the pipe has no reader.
             try flushOutput()
             try await Task.sleep(for: .milliseconds(200))
         }
     }
 
-    private func show(_ entry: LogEntry) throws {
+    private func output(_ entry: LogEntry) throws {
         let line = Line(entry)
-        if json { try printJSON(line, isLine: true) } else { print(line.text) }
+        if json { try printJSON(line, isLine: true) } else { show(line.text) }
     }
 }
 
@@ -90,22 +90,16 @@ struct Line: Encodable {
     }
 
     /// The line for people.
-    var text: String {
+    var text: Shown {
         let clock = DateFormatter()
         clock.dateFormat = "HH:mm:ss.SSS"
         let duration = seconds.map { String(format: "%.2f ms", $0 * 1_000) } ?? ""
         let size = bytes.map(byteCount) ?? ""
-        let reason = reason.map { "  [\(printable($0))]" } ?? ""
-        let outcome = Self.padded(what, 20)
-        let facts = "\(Self.padded(duration, -11))  \(Self.padded(size, -8))"
-        return "\(clock.string(from: at))  \(tone.map { colour(outcome, $0) } ?? outcome)  \(facts)  "
-            + printable(url?.absoluteString ?? "") + reason
-    }
-
-    /// The text with spaces added: on the left for a negative width.
-    private static func padded(_ text: String, _ width: Int) -> String {
-        let space = String(repeating: " ", count: max(0, abs(width) - text.count))
-        return width < 0 ? space + text : text + space
+        let reason: Shown = reason.map { "  [\($0)]" } ?? ""
+        let outcome = padded("\(what)", 20)
+        let facts: Shown = "\(padded("\(duration)", -11))  \(padded("\(size)", -8))"
+        let shownOutcome = tone.map { colour(outcome, $0) } ?? outcome
+        return "\(clock.string(from: at))  \(shownOutcome)  \(facts)  \(url?.absoluteString ?? "")\(reason)"
     }
 }
 

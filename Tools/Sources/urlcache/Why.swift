@@ -71,13 +71,22 @@ struct Why: AsyncParsableCommand {
             let at: Date
             let outcome: String
             let reasons: [String]
+            /// What could change that the answer was not stored.
+            let advice: String?
         }
 
         let method: String
         let url: String
         var response: Response?
         var explanation: [Paragraph] = []
+        /// What the folder and its log say about a URL of which nothing is stored.
+        var hints: [String] = []
         var loads: [Load] = []
+
+        /// Whether a paragraph has the sentence.
+        func says(_ sentence: String) -> Bool {
+            explanation.contains { $0.lines.contains { $0.contains(sentence) } }
+        }
     }
 
     func validate() throws {
@@ -129,46 +138,110 @@ struct Why: AsyncParsableCommand {
         } else {
             facts.explanation = Self.paragraphs(explanation())
         }
-        if let folder { facts.loads = Self.lastLoads(of: request.url, in: folder) }
+        if let folder, let inspector, let url = request.url {
+            let log = DiskURLCache.EventLog.entries(in: ProgramLog.file(in: folder))
+            facts.loads = Self.lastLoads(of: url, in: log)
+            if facts.says("Nothing is stored under this key.") {
+                facts.hints = Self.hints(about: url, in: log, Self.neighbours(of: url, in: inspector))
+            }
+        }
         if json { return try printJSON(facts) }
-        show(facts)
-        if !isSent, facts.explanation.contains(where: { $0.lines.contains { $0.contains("Loads from the network.") } })
-        {
-            print("\nAdd --load to see the origin's response, and whether it would be stored.")
+        output(facts)
+        if !isSent, facts.says("Loads from the network.") {
+            show("\nAdd --load to see the origin's response, and whether it would be stored.")
         }
     }
 
-    private func show(_ facts: Facts) {
-        print("\(method) \(printable(facts.url))")
+    private func output(_ facts: Facts) {
+        show("\(method) \(facts.url)")
         if let response = facts.response {
-            print("\n\(colour("The origin's response: status \(response.status)", .title))")
-            for (name, value) in response.fields.sorted(by: { $0.key < $1.key }) {
-                print("  \(printable("\(name): \(value)"))")
-            }
+            show("\n\(colour("The origin's response: status \(response.status)", .title))")
+            for (name, value) in response.fields.sorted(by: { $0.key < $1.key }) { show("  \(name): \(value)") }
         }
         for paragraph in facts.explanation {
-            print("\n\(colour(printable(paragraph.title), .title))")
-            for line in paragraph.lines { print(printable(line)) }
+            show("\n\(colour("\(paragraph.title)", .title))")
+            for line in paragraph.lines { show("\(line)") }
+        }
+        if !facts.hints.isEmpty {
+            show("\n\(colour("What the folder says about it", .title))")
+            for hint in facts.hints { show("  \(hint)") }
         }
         guard !facts.loads.isEmpty else { return }
-        print("\n\(colour("Its last loads, from the event log", .title))")
+        show("\n\(colour("Its last loads, from the event log", .title))")
         for load in facts.loads {
             let reasons = load.reasons.joined(separator: "; ")
-            print("  \(load.at)  \(load.outcome)\(reasons.isEmpty ? "" : "  [\(printable(reasons))]")")
+            show("  \(load.at)  \(load.outcome)\(reasons.isEmpty ? "" : "  [\(reasons)]")")
         }
+        if let advice = facts.loads.last?.advice { show("  \(advice)") }
+    }
+
+    // MARK: Nothing is stored
+
+    /// The two most common causes that the decision about one request does not show: a session that does not use the
+    /// cache, and a part of the URL that is new each time.
+    private static func hints(about url: URL, in log: [LogEntry], _ neighbours: Neighbours?) -> [String] {
+        var hints: [String] = []
+        let loaded = log.compactMap { entry in if case .load(let load) = entry.event { load.url } else { nil } }
+        if !loaded.isEmpty, !loaded.contains(url) {
+            hints.append(
+                "The event log has no load of this URL: perhaps a session loads it that is not attached to this cache.")
+        }
+        if let neighbours {
+            let names = neighbours.items.sorted()
+            let are =
+                neighbours.count == 1
+                ? "One response is stored whose URL differs"
+                : "\(neighbours.count) responses are stored whose URLs differ"
+            let (items, they) = names.count == 1 ? ("item", "it does") : ("items", "they do")
+            let quoted = names.map { "\"\($0)\"" }.joined(separator: ", ")
+            hints.append("\(are) from this one only in the query \(items) \(names.joined(separator: ", ")).")
+            hints.append(
+                "If \(they) not choose the content (a signature, a tracker), "
+                    + "keyPolicy = .standard.droppingQueryItems(\(quoted)) makes one response of them.")
+        }
+        return hints
+    }
+
+    /// Stored responses of the same path, and the names of the query items in which their URLs differ from this one.
+    private typealias Neighbours = (items: Set<String>, count: Int)
+
+    /// The responses whose URLs differ in the fewest query items; nil if there are none, or if they differ in more than
+    /// a signature has.
+    private static func neighbours(of url: URL, in inspector: DiskURLCache.Inspector) -> Neighbours? {
+        guard let own = URLComponents(url: url, resolvingAgainstBaseURL: true), own.query != nil else { return nil }
+        var counts: [Set<String>: Int] = [:]
+        for record in (try? inspector.records()) ?? [] {
+            guard let other = record.url.flatMap({ URLComponents(string: $0) }) else { continue }
+            let isNear =
+                (own.scheme, own.host, own.port, own.path) == (other.scheme, other.host, other.port, other.path)
+            guard isNear else { continue }
+            counts[differences(own.queryItems ?? [], other.queryItems ?? []), default: 0] += 1
+        }
+        let most = 6
+        return counts.filter { (1...most).contains($0.key.count) }
+            .min { ($0.key.count, $1.value) < ($1.key.count, $0.value) }.map { ($0.key, $0.value) }
+    }
+
+    /// The names of the items that are not the same in both.
+    private static func differences(_ left: [URLQueryItem], _ right: [URLQueryItem]) -> Set<String> {
+        func values(_ items: [URLQueryItem]) -> [String: [String?]] {
+            Dictionary(grouping: items, by: \.name).mapValues { $0.map(\.value) }
+        }
+        let (left, right) = (values(left), values(right))
+        return Set(left.keys).union(right.keys).filter { left[$0] != right[$0] }
     }
 
     private var hasSettings: Bool { shared || rules != nil || body != nil }
 
-    /// A cache with the settings of the arguments that stores nothing.
+    /// A cache with the settings of the arguments. It opens no folder and is given nothing to store, but it says how
+    /// large a body may be, so its memory is as large as the disk of a cache by default.
     private func settled() throws -> DiskURLCache {
-        var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 0)
+        let usual = DiskURLCache.Configuration()
+        var settings = DiskURLCache.Configuration(memoryCapacity: usual.diskCapacity, diskCapacity: 0)
         settings.isShared = shared
         if body != nil { settings.keyPolicy = .standard.includingBody(ofMethods: method) }
         if let rules { settings.rules = try RulesFile.read(rules) }
-        let cache = DiskURLCache(configuration: settings)
-        if let error = cache.openingError { throw Problem("\(error)") }
-        return cache
+        return try RulesFile.cache(settings)
     }
 
     /// The fields that concern a cache.
@@ -193,12 +266,12 @@ struct Why: AsyncParsableCommand {
     }
 
     /// The last loads of the URL, if the program keeps an event log.
-    private static func lastLoads(of url: URL?, in directory: URL) -> [Facts.Load] {
-        DiskURLCache.EventLog.entries(in: ProgramLog.file(in: directory)).compactMap { entry -> Facts.Load? in
+    private static func lastLoads(of url: URL, in log: [LogEntry]) -> [Facts.Load] {
+        log.compactMap { entry -> Facts.Load? in
             guard case .load(let load) = entry.event, load.url == url else { return nil }
             let (outcome, why) = load.inWords
             let reasons = [why, load.notStoredReason.map { "not stored: \($0)" }].compactMap { $0 }
-            return Facts.Load(at: entry.date, outcome: outcome, reasons: reasons)
+            return Facts.Load(at: entry.date, outcome: outcome, reasons: reasons, advice: load.notStoredReason?.advice)
         }.suffix(3)
     }
 

@@ -54,9 +54,11 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: record.path), "verify removes nothing")
         expect(0, "^Removed 1 entries", try Tool.run("remove", cache, "--damaged"))
         try Data("garbage".utf8).write(to: URL(fileURLWithPath: cache + "/index.plist"))
-        expect(0, "^The index is missing or damaged", try Tool.run("verify", cache))
+        expect(0, "^The index is damaged, or of another version", try Tool.run("verify", cache))
         expect(0, "^The new index holds", try Tool.run("rebuild-index", cache))
         expect(0, "^The index is valid", try Tool.run("verify", cache))
+        try FileManager.default.removeItem(atPath: cache + "/index.plist")
+        expect(0, "^index +not saved yet: the next opening makes it", try Tool.run("stats", cache))
     }
 
     @Test func removingComparingAndTrimming() throws {
@@ -88,6 +90,25 @@ import Testing
         expect(0, "\"left\" : 0", try Tool.run("trim", cache, "--to", "0", "--json"))
     }
 
+    /// Rules of the app give responses a lifetime that they do not have by themselves.
+    @Test func theReportJudgesFreshnessByRules() throws {
+        let cache = try scratch.demo(entries: 60)
+        let rules = scratch.path("rules.json")
+        try Data(#"[{"lifetime": 1e9}]"#.utf8).write(to: URL(fileURLWithPath: rules))
+        func page(_ arguments: String...) throws -> String {
+            let file = scratch.path("page.html")
+            expect(0, "^60 entries", try Tool.run(["report", cache, "--html", file] + arguments))
+            return try String(contentsOfFile: file, encoding: .utf8)
+        }
+        // Errors keep their own lifetime.
+        func stale(_ page: String) -> Int? {
+            page.range(of: "\"stale\":[0-9]+", options: .regularExpression).flatMap { Int(page[$0].dropFirst(8)) }
+        }
+        let (plain, ruled) = (try page(), try page("--rules", rules))
+        #expect(try #require(stale(ruled)) < #require(stale(plain)))
+        #expect(ruled.contains("\"rules\":\"\(rules)\"") && !plain.contains("\"rules\":"))
+    }
+
     @Test func groupsAreCountedByHostTypeTagAndPath() throws {
         let cache = try scratch.demo(entries: 300)
         expect(0, "^ +[1-9][0-9]* +.*www.example.com$", try Tool.run("stats", cache, "--by", "host"))
@@ -114,6 +135,7 @@ import Testing
         expect(64, "there is no cache in", try stats())
         expect(0, "", try Tool.run("demo", home + "/DiskURLCache/One", "--entries", "10"))
         expect(0, "^entries +10:", try stats())
+        expect(0, "^The cache is .*/caches/DiskURLCache/One\\.$", try stats())
         expect(0, "", try Tool.run("demo", home + "/DiskURLCache/Two", "--entries", "10"))
         expect(64, "DiskURLCache/Two$", try stats())
     }
@@ -208,27 +230,40 @@ import Testing
 
         /// An origin cannot write to the terminal by a field of its response.
         @Test func controlCharactersAreNotPrinted() throws {
-            let origin = try HostileOrigin()
+            let origin = try Origin()
             let cache = scratch.path("hostile")
-            expect(0, "^1 of 1", try Tool.run("fill", cache, origin.url + "/"))
-            expect(1, "^not stored", try Tool.run("fill", cache, origin.url + "/none"))
+            expect(0, "^1 of 1", try Tool.run("fill", cache, origin.url + "/turned"))
             expect(1, "^not stored", try Tool.run("fill", cache, origin.url + "/escape"))
             #expect(try Scratch.mode(of: cache + "/records") == 0o700)
-            expect(0, "^1 of 1", try Tool.run("fill", cache, origin.url + "/", "--readable"))
+            expect(0, "^1 of 1", try Tool.run("fill", cache, origin.url + "/turned", "--readable"))
             for file in try scratch.files(in: cache + "/records") {
                 #expect((try Scratch.mode(of: file.path) ?? 0) & 0o444 == 0o444)
             }
+            // Also what a program's event log says: an outcome's layer, a reason.
+            let bad = "text/x\\u001b[2J\\u202e\\n"
+            let load = """
+                {"url":"\(origin.url)/x","method":"GET","outcome":{"staleHit":{"_0":"\(bad)","because":{"code":"x",\
+                "words":"\(bad)"}}},"notStoredReason":{"code":"x","words":"\(bad)","advice":"\(bad)"},"status":200,\
+                "bytes":1,"duration":0.1,"startedAt":1790000000,"isCollapsed":false,"cacheStatus":""}
+                """
+            try Data("{\"at\":1790000000,\"event\":{\"load\":{\"_0\":\(load)}}}\n".utf8)
+                .write(to: URL(fileURLWithPath: cache + "/events.jsonl"))
             let runs = [
-                try Tool.run("list", cache), try Tool.run("list", cache, "--json"), try Tool.run("stats", cache),
-                try Tool.run("stats", cache, "--json"), try Tool.run("show", cache, "/"),
+                ["list"], ["list", "--json"], ["stats"], ["stats", "--json"], ["show", "/turned"], ["watch", "--once"],
+                ["watch", "--once", "--json"], ["top", "--once", "--by", "outcome"], ["why", origin.url + "/x"],
             ]
-            for run in runs {
+            for arguments in runs {
+                let run = try Tool.run([arguments[0], cache] + arguments.dropFirst())
                 expect(0, "text/x", run)
                 let controls = run.output.unicodeScalars.filter {
                     $0 != "\n" && $0 != "\t"
                         && ($0.properties.generalCategory == .control || $0.properties.generalCategory == .format)
                 }
                 #expect(controls.isEmpty, "\(run.output)")
+                // Lines of JSON are the tool's own.
+                if arguments.contains("--json") { continue }
+                #expect(
+                    !run.output.contains("\n]") && !run.output.contains("\n)"), "a line of an origin: \(run.output)")
             }
         }
     #endif

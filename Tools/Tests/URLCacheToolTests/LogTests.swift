@@ -56,6 +56,9 @@ import Testing
         expect(0, "^8 requests for 7.8 KB; the 3 responses", text)
         expect(0, "^ +1.0 MB  by use +62.5 % +62.5 %  █{25}·{15}$", text)
         expect(0, "^Without eviction: 62.5 % of the requests", text)
+        let small = try Tool.run("simulate", file, "--capacity", "6KB", "1MB")
+        expect(0, "^6.0 KB: 3 responses are larger than half of this capacity, and so not stored\\.$", small)
+        #expect(!small.output.contains("1.0 MB: "))
     }
 
     @Test func theCapacitiesAreChosenIfNoneIsGiven() throws {

@@ -4,7 +4,7 @@
 /// It evicts as soon as the capacity is exceeded; a real cache does that some milliseconds later.
 package struct EvictionReplay: Sendable {
     private let capacity: Int
-    private let largestEntry: Int
+    package let largestEntry: Int
     private let target: Int
     private let policy: EvictionPolicy
     private var index = DiskIndex()

@@ -97,17 +97,23 @@ function head() {
   el("tiles").replaceChildren();
   const tile = (value, name) => { const group = make("div", null, el("tiles")); make("dt", name, group); make("dd", value, group); };
   const hosts = new Set(shown.map(e => e.host.replace(/^https?:\/\//, ""))).size, sum = key => shown.reduce((total, e) => total + e[key], 0);
+  const fresh = shown.filter(e => e.isFresh).length, pinned = shown.filter(e => e.pin).length;
   tile(count(shown.length), shown.length === 1 ? "entry" : "entries");
-  tile(bytes(sum("b")), "of bodies");
   tile(bytes(sum("d")), "on disk");
-  tile(count(hosts), hosts === 1 ? "host" : "hosts");
-  tile(count(shown.filter(e => e.isFresh).length), "fresh"); tile(count(shown.filter(e => !e.isFresh).length), "stale");
-  if (shown.some(e => e.pin)) tile(count(shown.filter(e => e.pin).length), "pinned");
-  if (isFiltered()) return;
-  tile(bytes(summary.overhead), "for folders and index");
-  if (summary.damaged) tile(count(summary.damaged), "damaged: see urlcache verify");
-  if (summary.unknownURLs) tile(count(summary.unknownURLs), "without URL: not kept on disk");
-  if (summary.index !== "valid") tile(summary.index, "index: a cache writes a new one");
+  tile(count(fresh), "fresh now");
+  const besides = [many(hosts, "host", "hosts"), `${count(shown.length - fresh)} stale`, `${bytes(sum("b"))} of bodies`];
+  if (pinned) besides.push(`${count(pinned)} pinned`);
+  if (!isFiltered()) {
+    besides.push(`${bytes(summary.overhead)} for folders and index`);
+    if (summary.damaged) besides.push(`${count(summary.damaged)} damaged: see urlcache verify`);
+    if (summary.unknownURLs) besides.push(`${count(summary.unknownURLs)} without URL: not kept on disk`);
+    if (summary.index !== "valid") besides.push("the index is " + summary.index);
+  }
+  el("besides").textContent = besides.join(" · ");
+  el("evicted").hidden = !(log && log.evictions) || isFiltered();
+  if (el("evicted").hidden) return;
+  el("evicted").textContent = `${many(log.evictions, "entry was", "entries were")} evicted for want of room. How much would help: `;
+  make("code", "urlcache simulate " + data.directory, el("evicted"));
 }
 
 // ——— Savings
@@ -126,15 +132,16 @@ function won() {
   const number = (value, name) => { const group = make("div", null, big); make("b", value, group); make("span", name, group); };
   number(count(loads.hits + loads.revalidated), `of ${many(loads.loads, "load", "loads")} were answered from the cache: ${count(loads.hits)} without a request, ${count(loads.revalidated)} after a 304`);
   number(bytes(loads.bytes), "of bodies did not cross the network");
-  number(log.hasEstimate ? span(loads.saved / 1000) : "–", log.hasEstimate ? "less waiting, an estimate" : "less waiting: unknown without a miss to compare with");
+  if (!log.hasEstimate) number("–", "less waiting: unknown without a miss to compare with");
+  // Less than a second is no gain that anybody notices.
+  else if (loads.saved >= 1000) number(span(loads.saved / 1000), "less waiting, an estimate");
   const chart = make("div", null, box); chart.id = "ratiobox";
   const key = make("ul", null, box, "key");
   for (const [colour, name, line] of [["var(--bar)", "without a request"], ["var(--soft-bar)", "after a 304"], ["var(--other)", "network, bypassed, failed"], ["var(--bad)", "hit ratio", true]]) {
     const item = make("li", null, key), mark = make("i", null, item, line ? "line" : ""); mark.style.background = colour; item.append(name);
   }
   make("p", "The hit ratio is the share of the loads that were answered from the cache: fresh, stale where a setting allowed it, or after a 304.", box, "hint");
-  make("p", "Less waiting: if each answer without a request had taken as long as an answer of its host from the network takes on average, something would have been on its way for so much longer. Loads at the same time count once.", box, "hint");
-  if (log.evictions && !isFiltered()) make("p", many(log.evictions, "entry was", "entries were") + " evicted in this time.", box, "hint");
+  if (log.hasEstimate && loads.saved >= 1000) make("p", "Less waiting: if each answer without a request had taken as long as an answer of its host from the network takes on average, something would have been on its way for so much longer. Loads at the same time count once.", box, "hint");
   drawRatio();
 }
 /// Round times between two times, in the reader's time zone, at most so many.
@@ -339,7 +346,19 @@ function tell(e) {
   const list = make("dl", null, box, "facts");
   for (const [name, value] of facts(e)) { make("dt", name, list); make("dd", value, list); }
 }
+/// What a box is as large as; and if a few entries take nearly all of it, how to see the others.
+function tellArea() {
+  const isBytes = el("areaby").value === "d", box = el("area");
+  box.textContent = isBytes ? "A box is as large as what it takes on disk." : "A box is as large as the number of its entries.";
+  const sizes = shown.map(e => e.d).sort((a, b) => b - a), all = sizes.reduce((sum, d) => sum + d, 0);
+  let few = 0, part = 0;
+  while (few < sizes.length && part < .8 * all) part += sizes[few++];
+  if (!isBytes || !all || few > sizes.length / 20) return;
+  box.append(` ${many(few, "entry takes", "entries take")} ${percent(part, all)} of it. `);
+  make("button", "Show the number of entries instead", box, "linklike").addEventListener("click", () => { el("areaby").value = "n"; rebuild(); open(); });
+}
 const rebuild = () => {
+  tellArea();
   trail = shown.length ? [tree()] : [];
   if (trail.length && trail[0].children.length === 1 && !trail[0].children[0].entry) trail.push(trail[0].children[0]);
 };
@@ -386,12 +405,17 @@ function restOf(list, limit, what) {
 }
 const choose = (name, test) => () => { chosen = { name, test }; limit = page; fill(); el("entries").scrollIntoView(); el("search").focus({ preventScroll: true }); };
 function groupBars() {
-  bars(el("hosts"), restOf(groups(e => e.host), 14, "hosts").map(g => ({ name: g.name, value: g.d, isRest: g.isRest, text: `${bytes(g.d)} · ${count(g.n)}`, press: g.isRest ? null : choose("host " + g.name, e => e.host === g.name) })));
-  bars(el("statuses"), groups(e => e.status).sort((a, b) => a.name - b.name).map(g => ({ name: g.name ? String(g.name) : "not HTTP", value: g.n, text: many(g.n, "entry", "entries"), colour: statusColour(g.name), press: choose("status " + (g.name || "none"), e => e.status === g.name) })));
+  el("statuses").replaceChildren();
+  for (const g of groups(e => e.status).sort((a, b) => a.name - b.name)) {
+    const button = make("button", null, el("statuses")); make("i", null, button).style.background = statusColour(g.name);
+    button.append(`${g.name || "not HTTP"} · ${count(g.n)}`);
+    button.addEventListener("click", choose("status " + (g.name || "none"), e => e.status === g.name));
+  }
   bars(el("types"), restOf(groups(e => e.type), 9, "types").map(g => ({ name: g.name, value: g.d, isRest: g.isRest, text: `${bytes(g.d)} · ${count(g.n)}`, colour: g.isRest ? palette[7] : palette[Math.min(typeRank.get(g.name), 7)], press: g.isRest ? null : choose(g.name, e => e.type === g.name) })));
 }
 const times = [60, 600, 3600, 21600, 86400, 604800, 2592000, Infinity];
 const within = (value, limits) => limits.findIndex(limit => value < limit);
+el("expiryhint").textContent = "By the responses’ own fields and the standard heuristic" + (data.rules ? ", and by the rules in " + data.rules + "." : "; the rules of the app count with --rules FILE.");
 function expiry() {
   const names = ["within 1 min", "within 10 min", "within 1 h", "within 6 h", "within 1 day", "within 7 days", "within 30 days", "later"];
   const rows = [{ name: "stale now", value: 0, d: 0, colour: "var(--bad)", test: e => !e.isFresh }, ...names.map((name, i) => ({ name, value: 0, d: 0, test: e => e.isFresh && within(e.left, times) === i }))];

@@ -2,8 +2,9 @@
     import Foundation
     import Glibc
 
-    /// An origin whose `Content-Type` has control characters, which a server of good manners would not send.
-    final class HostileOrigin: Sendable {
+    /// A local origin. Its answers may be kept for an hour, except for `/none`. Some have control characters in
+    /// `Content-Type`, which a server of good manners would not send.
+    final class Origin: Sendable {
         let url: String
         private let listener: Int32
 
@@ -39,10 +40,12 @@
             let line = String(decoding: request[..<max(0, count)], as: UTF8.self).prefix { $0 != "\r\n" }
             // Escape sequences in seven bits and DEL; an escape sequence in eight bits, and a mark that turns the
             // direction of writing.
-            let type = line.contains("/escape") ? "text/x\u{1B}[2J\u{7F}" : "text/x\u{9B}2J\u{202E}"
-            var response = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n".utf8)
-            response += Array("Cache-Control: \(line.contains("/none") ? "no-store" : "max-age=600")\r\n".utf8)
+            let types = ["/escape": "text/x\u{1B}[2J\u{7F}", "/turned": "text/x\u{9B}2J\u{202E}"]
+            let type = types.first { line.contains($0.key) }?.value ?? "text/plain"
+            var response = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n".utf8)
+            response += Array("Cache-Control: \(line.contains("/none") ? "no-store" : "max-age=3600")\r\n".utf8)
             response += Array("Content-Type: \(type)\r\n\r\n".utf8)
+            if !line.hasPrefix("HEAD") { response += Array("hello".utf8) }
             _ = write(connection, response, response.count)
         }
     }
