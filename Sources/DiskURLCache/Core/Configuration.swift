@@ -40,10 +40,10 @@ extension DiskURLCache {
         /// ``sharesCautiously``. If the origin knows users by other fields, such as `X-Api-Key`, include those in the
         /// key policy.
         public var isShared = false
-        /// In a shared cache: treats a request with `Cookie` like one with `Authorization` (RFC 9111 §3.5), so that its
-        /// response is stored only with `public`, `s-maxage`, `must-revalidate` or `Vary: Cookie`, or if the key policy
-        /// includes the field; and guesses a lifetime only for responses that say `public`. False turns both off. It
-        /// has no effect in a private cache.
+        /// In a shared cache: treats a request with `Cookie` much like one with `Authorization` (RFC 9111 §3.5): its
+        /// response is stored only with `public`, `s-maxage` or `Vary: Cookie`, or if the key policy includes the
+        /// field; and guesses a lifetime only for responses that say `public`. `must-revalidate` is not enough: many
+        /// servers send it without a thought of sharing. False turns both off. It has no effect in a private cache.
         public var sharesCautiously = true
         /// In a shared cache: names of response fields that replace `Cache-Control` and `Expires` (RFC 9213), such as
         /// `CDN-Cache-Control`. The first field with a valid value counts. They are delivered unchanged.

@@ -15,9 +15,11 @@ enum SharedCache {
         if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .noStore }
         // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.
         if fields["Set-Cookie"] != nil || fields["Set-Cookie2"] != nil { return .setCookie }
-        let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != nil
-        if request["Authorization"] != nil, !isAllowed { return .authorization }
-        if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isAllowed,
+        let isForAll = said.isPublic || said.sharedMaxAge != nil
+        // §3.5 gives `must-revalidate` that meaning too, but for `Authorization` only: many servers send it to all, and
+        // mean nothing but §5.2.2.2.
+        if request["Authorization"] != nil, !isForAll, !said.mustRevalidate { return .authorization }
+        if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isForAll,
             VaryKey.names(in: fields["Vary"])?.contains("cookie") != true
         {
             return .cookie
