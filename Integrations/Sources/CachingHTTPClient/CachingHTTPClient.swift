@@ -54,9 +54,9 @@ public final class CachingHTTPClient: Sendable {
     ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
     ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see: `QUERY` (RFC 10008), and for
     ///     GraphQL also `POST` (`DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:)`). Their bodies are gathered
-    ///     in memory before they are sent, by the deadline of the request, and however long they are: a server that
-    ///     passes the bodies of its own clients on has to limit them. All other bodies stream, and a request with one
-    ///     is never answered from the cache.
+    ///     in memory before they are sent, by the deadline of the request. One of more than 1 MB streams instead, as
+    ///     all other bodies do, with `Transfer-Encoding: chunked` over HTTP/1.1. A request with a body that streams is
+    ///     never answered from the cache.
     public init(
         cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
@@ -68,6 +68,7 @@ public final class CachingHTTPClient: Sendable {
         self.followsRedirects = followsRedirects
         self.methodsKeyedByBody = Set(methodsKeyedByBody.map(\.rawValue))
         if case .enabled = configuration.decompression { decodes = true } else { decodes = false }
+        configuration.refuseAnswersThatEndTheProcess()
         configuration.tracing.leaveOutTracerThatDoesNothing()
         tracer = configuration.tracing.tracer
         identity = TLSIdentity(&configuration)
@@ -141,7 +142,7 @@ public final class CachingHTTPClient: Sendable {
             return (response, nil)
         }
         var request = request
-        if let body { request.body = .bytes(body) }
+        if let body { request.body = body }
         let upstream = Upstream(
             client, decodes: decodes, request, asked: asked, deadline: deadline, logger: logger)
         let stream: DiskURLCache.ResponseStream
@@ -172,7 +173,7 @@ public final class CachingHTTPClient: Sendable {
     /// `cache.removeCachedResponse(for:)` knows only the responses of `URLSession`.
     /// - Parameters:
     ///   - request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of the key,
-    ///     without a limit of time.
+    ///     up to 1 MB, without a limit of time.
     ///   - cacheOptions: as there. Their `keyPolicy` is part of the key.
     /// - Throws: `HTTPClientError.invalidURL` for a request that is not HTTP, or the error of its body.
     public func removeCachedResponse(
@@ -183,15 +184,21 @@ public final class CachingHTTPClient: Sendable {
         await cache.perform { $0.removeCachedResponse(for: asked, variant: variant) }
     }
 
-    /// The request for the cache, and its body if the key needs it. Nil for a request that is not HTTP.
+    /// The request for the cache, and its body if it was read for the key. Nil for a request that is not HTTP.
     /// - Parameter deadline: by which there must be the head of the answer; nil if the request is not sent.
     func asked(
         _ request: HTTPClientRequest, _ cacheOptions: DiskURLCache.Options?, deadline: NIODeadline? = nil
-    ) async throws -> (asked: DiskURLCache.Request, body: ByteBuffer?)? {
+    ) async throws -> (asked: DiskURLCache.Request, body: HTTPClientRequest.Body?)? {
         let scheme = request.url.prefix { $0 != ":" }.lowercased()
         guard scheme == "http" || scheme == "https" else { return nil }
         let isKeyed = methodsKeyedByBody.contains(request.method.rawValue)
-        let body = isKeyed ? try await request.body?.gathered(by: deadline) : nil
+        let gathered = isKeyed ? try await request.body?.gathered(by: deadline) : nil
+        var (whole, body) = (Data?.none, request.body)
+        switch gathered {
+        case .whole(let buffer): (whole, body) = (Data(buffer: buffer), .bytes(buffer))
+        case .tooLong(let pieces): body = .stream(pieces, length: .unknown)
+        case nil: break
+        }
         // A little more time than the `HTTPClient` has, so that its deadline passes first even on a busy machine: then
         // a stored response can replace the failure.
         let timeout = deadline.map { max(0, Double(($0 - .now()).nanoseconds) / 1e9) + 0.25 }
@@ -199,7 +206,7 @@ public final class CachingHTTPClient: Sendable {
         let hasKnownIdentity = request.tlsConfiguration == nil && identity != .unknown
         return DiskURLCache.Request(
             method: request.method.rawValue, url: request.url, fields: request.headers.withOneCookie,
-            body: body.map { Data(buffer: $0) }, streamsBody: request.body != nil && !isKeyed,
+            body: whole, streamsBody: body != nil && whole == nil,
             timeoutInterval: timeout ?? 60,
             options: hasKnownIdentity ? cacheOptions : DiskURLCache.Options(storage: .never)
         ).map { ($0, body) }

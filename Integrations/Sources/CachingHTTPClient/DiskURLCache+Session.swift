@@ -40,6 +40,7 @@ extension DiskURLCache {
         if case .disabled = client.decompression { client.decompression = .enabled(limit: .none) }
         // As URLSession, which does not wait until a server that refuses connections accepts them.
         client.connectionPool.retryConnectionEstablishment = false
+        client.refuseAnswersThatEndTheProcess()
         client.tracing.leaveOutTracerThatDoesNothing()
         let variant: String?
         switch TLSIdentity(&client) {

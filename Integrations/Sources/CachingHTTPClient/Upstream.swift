@@ -166,14 +166,59 @@ struct OpenBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pieces: body.makeAsyncIterator(), request: request) }
 }
 
+/// The body of a request whose key needs it.
+enum GatheredBody: Sendable {
+    case whole(ByteBuffer)
+    /// It has more than `HTTPClientRequest.Body.mostGathered` bytes. The pieces are those that were read, and the rest.
+    case tooLong(GatheredPieces)
+}
+
+/// The pieces of a body: first those that were gathered, then those that are still to come.
+///
+/// `@unchecked Sendable`: it has one reader at a time. The client reads after `gathered(by:)` has returned, and once,
+/// since a body that streams is not sent again.
+final class GatheredPieces: AsyncSequence, AsyncIteratorProtocol, @unchecked Sendable {
+    private var gathered = ByteBuffer()
+    private var rest: HTTPClientRequest.Body.AsyncIterator
+
+    fileprivate init(_ body: HTTPClientRequest.Body) { rest = body.makeAsyncIterator() }
+
+    fileprivate func gather(upTo limit: Int) async throws -> GatheredBody {
+        while var piece = try await rest.next() {
+            // What is always there does not look itself whether its reader is cancelled.
+            try Task.checkCancellation()
+            gathered.writeBuffer(&piece)
+            if gathered.readableBytes > limit { return .tooLong(self) }
+        }
+        // Some bodies end when their reader is cancelled: that is not their end.
+        try Task.checkCancellation()
+        return .whole(gathered)
+    }
+
+    func next() async throws -> ByteBuffer? {
+        guard gathered.readableBytes == 0 else {
+            defer { gathered = ByteBuffer() }
+            return gathered
+        }
+        return try await rest.next()
+    }
+
+    func makeAsyncIterator() -> GatheredPieces { self }
+}
+
 extension HTTPClientRequest.Body {
-    /// All bytes of the body.
-    /// - Parameter deadline: by which it must be whole: otherwise this throws `HTTPClientError.deadlineExceeded`, as
+    /// The longest body that is gathered, in bytes. A server passes the bodies of its clients on, and a few of them
+    /// must not fill its memory.
+    static let mostGathered = 1 << 20
+
+    /// The body for the key.
+    /// - Parameter deadline: by which it must be gathered: otherwise this throws `HTTPClientError.deadlineExceeded`, as
     ///   the client does. The body is cancelled then, and waited for. Nil: there is none.
-    func gathered(by deadline: NIODeadline?) async throws -> ByteBuffer {
-        guard let deadline else { return try await collect(upTo: .max) }
-        return try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
-            group.addTask { try await collect(upTo: .max) }
+    func gathered(by deadline: NIODeadline?) async throws -> GatheredBody {
+        let pieces = GatheredPieces(self)
+        guard let deadline else { return try await pieces.gather(upTo: Self.mostGathered) }
+        return try await withThrowingTaskGroup(of: GatheredBody.self) { group in
+            group.addTask { try await pieces.gather(upTo: Self.mostGathered) }
             group.addTask {
                 let remaining = (deadline - .now()).nanoseconds
                 if remaining > 0 { try await Task.sleep(nanoseconds: UInt64(remaining)) }

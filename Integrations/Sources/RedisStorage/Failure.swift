@@ -13,7 +13,7 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case refused
         /// The server's memory is full and it evicts nothing. Reported once, until a store succeeds again.
         case full
-        /// An entry is larger than the configuration allows.
+        /// An entry is larger than the configuration allows, or has more than 128 tags and groups (`Cache-Groups`).
         case tooLarge
         /// The bytes under a name are not the bytes that were stored there. They were removed.
         case damaged

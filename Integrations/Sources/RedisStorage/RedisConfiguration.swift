@@ -70,7 +70,7 @@ extension RedisStorage {
             let commands = [
                 "evalsha", "script|load", "select", "info", "scan", "time", "unlink", "exists", "rename", "pexpire",
                 "pttl", "hget", "hgetall", "hmget", "hset", "hdel", "hstrlen", "hkeys", "hincrby", "zadd", "zrem",
-                "zscore", "zrangebyscore", "zpopmin",
+                "zscore", "zrangebyscore", "zrandmember", "zpopmin",
             ]
             return "~\(prefix):* -@all " + commands.map { "+" + $0 }.joined(separator: " ")
         }

@@ -55,6 +55,12 @@ enum Script: String, CaseIterable {
 
     /// Stores, unless the log has a removal after the given position. Returns 1 if it stored. Of the other variants of
     /// the name it keeps those for which there is room, since a lookup transfers all of them.
+    ///
+    /// Redis does not tell which entries it evicts, and their members stay in the sets. So each store looks at four
+    /// random members of each of its sets, and removes those whose entry is gone: of a set that gets a new member by
+    /// each store, about a quarter is of evicted entries, whatever was stored before. For Redis's LRU `EXISTS` is no
+    /// use of an entry, and a look into the hash would be one. That is why a variant that is removed from a name takes
+    /// its members along.
     case store = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         if log.err or log[1] ~= ARGV[4] or log[2] ~= ARGV[5] then return 0 end
@@ -73,6 +79,11 @@ enum Script: String, CaseIterable {
             for _, old in ipairs(redis.call('ZRANGEBYSCORE', group, '-inf', now, 'LIMIT', 0, 20)) do
                 redis.call('ZREM', group, old)
             end
+            for _, other in ipairs(redis.call('ZRANDMEMBER', group, 4)) do
+                local name = string.match(other, '^(%x+):')
+                local isGone = not name or redis.call('EXISTS', ARGV[1] .. ':e:' .. name) == 0
+                if isGone and other ~= member then redis.call('ZREM', group, other) end
+            end
             keep(group)
         end
         local bytes, count = tonumber(ARGV[7]) - #ARGV[8], 31
@@ -83,6 +94,10 @@ enum Script: String, CaseIterable {
                 if length <= bytes and count > 0 then
                     bytes, count = bytes - length, count - 1
                 else
+                    local groups = redis.call('HGET', KEYS[2], 'h' .. variant) or ''
+                    for group in string.gmatch(groups, '%S+') do
+                        redis.pcall('ZREM', ARGV[1] .. ':g:' .. group, ARGV[2] .. ':' .. variant)
+                    end
                     redis.call('HDEL', KEYS[2], field, 'h' .. variant)
                 end
             end

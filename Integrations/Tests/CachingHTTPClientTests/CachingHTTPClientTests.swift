@@ -167,6 +167,48 @@ import Testing
         #expect(origin.requests.map { $0.head.headers["Content-Type"] } == [["application/json"], ["text/plain"]])
     }
 
+    private func query<Pieces: AsyncSequence & Sendable>(_ url: String, _ pieces: Pieces) -> HTTPClientRequest
+    where Pieces.Element == ByteBuffer {
+        var request = HTTPClientRequest(url: url)
+        request.method = .RAW(value: "QUERY")
+        request.body = .stream(pieces, length: .unknown)
+        return request
+    }
+
+    /// A client of a gateway chooses how long the body is.
+    @Test func aLongBodyIsNotGathered() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "\(request.body.readableBytes)")
+        }
+        let piece = ByteBuffer(repeating: 1, count: 300_000)
+        try await withClient { client in
+            for (count, requests) in [(3, 1), (3, 1), (5, 2), (5, 3)] {
+                let (pieces, end) = AsyncStream<ByteBuffer>.makeStream()
+                for _ in 0..<count { end.yield(piece) }
+                end.finish()
+                let text = try await client.execute(query(origin.url("/search"), pieces), timeout: patience).text()
+                #expect(text == "\(count * 300_000)")
+                #expect(origin.requests.count == requests)
+            }
+        }
+    }
+
+    /// A body that never waits does not notice by itself that nobody wants it any more.
+    private struct Endless: AsyncSequence, AsyncIteratorProtocol {
+        func next() async -> ByteBuffer? { ByteBuffer() }
+        func makeAsyncIterator() -> Endless { self }
+    }
+
+    @Test func aBodyWithoutEndEndsAtTheDeadline() async throws {
+        try await withClient { client in
+            let request = query("http://127.0.0.1:9/", Endless())
+            let error = await #expect(throws: HTTPClientError.self) {
+                try await client.execute(request, timeout: .milliseconds(50))
+            }
+            #expect(error == .deadlineExceeded)
+        }
+    }
+
     @Test func optionsOfTheRequestCount() async throws {
         let origin = try await Origin { _, answer in try await answer.whole(.ok, [:], "body") }
         try await withClient { client in

@@ -37,6 +37,7 @@ import Testing
         ("a field without a colon", day + "Content-Length 4\r\n\r\nbody"),
         ("a space before the colon", day + "Content-Length : 4\r\n\r\nbody"),
         ("a status of letters", "HTTP/1.1 two OK\r\nContent-Length: 4\r\n\r\nbody"),
+        ("a status that ends AsyncHTTPClient 1.37", "HTTP/1.1 000 What\r\nContent-Length: 4\r\n\r\nbody"),
         ("a version that does not exist", "HTTP/7.3 200 OK\r\nContent-Length: 4\r\n\r\nbody"),
         ("two lengths", day + "Content-Length: 4\r\nContent-Length: 2\r\n\r\nbody"),
         ("a negative length", day + "Content-Length: -4\r\n\r\nbody"),

@@ -486,6 +486,52 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(a.cache.currentDiskUsage <= 3 << 20)
     }
 
+    private func largestSet(of server: RedisServer) throws -> Int {
+        let script = """
+            local largest = 0
+            for _, key in ipairs(redis.call('KEYS', '*:g:*')) do largest = math.max(largest, redis.call('ZCARD', key)) end
+            return largest
+            """
+        return try #require(Int(server.cli("EVAL", script, "0")))
+    }
+
+    /// Whoever may choose URLs asks for new ones again and again. The set of the host must not keep the names of all of
+    /// them, which would push the responses out.
+    @Test func theNamesOfEvictedEntriesGoFromTheSets() throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        for round in 0..<3 {
+            let unlink = "for _, key in ipairs(redis.call('KEYS', '*:e:*')) do redis.call('UNLINK', key) end"
+            try server.cli("EVAL", unlink, "0")
+            for number in 0..<300 { a.store("/\(round)/\(number)") }
+            #expect(try (300..<350).contains(largestSet(of: server)))
+            #expect(a.body("/\(round)/0") == "body")
+        }
+    }
+
+    /// The same with Redis's own eviction.
+    @Test func theSetOfAHostGrowsWithWhatIsStored() throws {
+        let size = TestLength.pick(plain: "3mb", long: "20mb")
+        let server = try RedisServer(["--maxmemory", size, "--maxmemory-policy", "allkeys-lru"])
+        let a = try Client(server)
+        for number in 0..<TestLength.pick(plain: 2_000, long: 100_000) { a.store("/search?q=\(number)") }
+        let (names, stored) = (try largestSet(of: server), try server.keys("*:e:*").count)
+        #expect(names < 2 * stored && stored > 100, "\(names) names for \(stored) responses")
+    }
+
+    /// An origin says how many groups its responses have, and each makes the scripts longer, for all.
+    @Test func aResponseOfManyGroupsIsNotStored() async throws {
+        let server = try RedisServer()
+        let a = try Client(server, memory: 1 << 20)
+        for (path, count) in [("/1", 128), ("/1", 129), ("/2", 128)] {
+            a.store(path, "\(count)", tags: Set((0..<count).map { "\($0)" }))
+        }
+        await a.told.wait(for: .tooLarge)
+        #expect(a.body("/1") == "129", "it is in memory")
+        let b = try Client(server)
+        #expect(b.body("/1") == nil && b.body("/2") == "128")
+    }
+
     @Test func wrongBytesAreAMissAndAreRemoved() async throws {
         let server = try RedisServer()
         let a = try Client(server)
