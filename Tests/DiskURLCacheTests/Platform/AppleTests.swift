@@ -1,4 +1,5 @@
 #if canImport(Darwin)
+    import CoreFoundation
     import Foundation
     import Testing
 
