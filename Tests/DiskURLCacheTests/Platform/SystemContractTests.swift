@@ -158,6 +158,8 @@ import Testing
         let task = plain.dataTask(with: url)
         let stored = Responses.cached(url, fields: fields)
         cache.storeCachedResponse(stored, for: task)
+        // The object that is made for memory lasts from the time when the file is written.
+        cache.flush()
         if layer == "disk" { forgetMemory(of: cache) }
         let found = try #require(await lookup(task, in: cache))
         if layer == "memory", !hidesVary {
