@@ -22,7 +22,7 @@ package struct EntryCriteria: Sendable, Hashable {
     var urlPrefix: String?
 
     /// Whether the metadata meets the conditions; those on key, resource and host are not checked.
-    private func matches(_ metadata: EntryMetadata) -> Bool {
+    func matches(_ metadata: EntryMetadata) -> Bool {
         if !tags.isEmpty, !metadata.tags.sharesText(with: tags) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
