@@ -75,10 +75,7 @@ extension DiskURLCache {
         let found = criteria(
             for: request, tag: tag, group: group, of: url, authorization: authorization, host: host, prefix, date)
         guard let found else { return }
-        let now = core.now
-        core.store.markStale(matching: found, at: now)
-        guard let key = request.flatMap({ core.key(for: $0) }) else { return }
-        core.store.markVariationsStale(of: key.uri, matching: found, at: now)
+        core.store.markStale(matching: found, at: core.now)
     }
 
     /// Nil if a condition cannot be met by any response: then an event says so.

@@ -22,18 +22,13 @@ extension CacheCore {
             tags: tags(by: options, fields ?? [:], for: hop.request), isPinned: options.isPinned == true)
         // A response stored for `HEAD` cannot answer a `GET`.
         let isOfHead = lookupKey.isForHead && draft.http?.method != "GET"
-        let ownKey = isOfHead ? lookupKey.storedForHead : lookupKey
-        // The system's loader knows nothing of equivalent URLs (No-Vary-Search).
-        let key = isBySystem ? ownKey : store.storingKey(ownKey, for: fields ?? [:], at: now)
+        let key = isOfHead ? lookupKey.storedForHead : lookupKey
         if draft.storer == .systemLoader, case .memory(let body) = draft.body {
             store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
             return nil
         }
-        let reason = store.store(
+        return store.store(
             metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket)
-        // What was stored for this spelling alone would answer first.
-        if reason == nil, key != ownKey, store.contains(ownKey) { store.remove(ownKey) }
-        return reason
     }
 
     private func placement(of draft: EntryDraft, _ options: DiskURLCache.Options) -> EntryPlacement {
@@ -163,10 +158,7 @@ extension CacheCore {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If a policy gives several URLs the same key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
-        for uri in Set(policies.map { $0.uri(of: parts) }) {
-            store.remove(uri: uri, by: ticket)
-            store.removeVariations(of: uri, by: ticket)
-        }
+        for uri in Set(policies.map { $0.uri(of: parts) }) { store.remove(uri: uri, by: ticket) }
     }
 
     // MARK: The app's call

@@ -45,11 +45,6 @@ extension Explainer {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
         }
-        if SearchVariation(response.fields) != nil {
-            say(
-                .storing, "The response answers for URLs that differ in what No-Vary-Search calls irrelevant.",
-                "No-Vary-Search §6")
-        }
         sayGroups(of: response.fields, .storing)
         let digests = BodyDigests(fields, status: status, method: facts.method, isDecoded: true)
         if comparesDigests, let digests {

@@ -34,8 +34,6 @@ package struct Explainer {
     var cacheOptions = DiskURLCache.Options()
     /// `DiskURLCache.Configuration.groupFields`
     var groupFields: [String] = []
-    /// The stored responses are those of an equivalent of the URL.
-    package var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
     /// The largest body that is stored, in bytes; nil if that is not known.
@@ -257,11 +255,6 @@ package struct Explainer {
             let origin = "arrived or confirmed \(age) ago, from \(variant.layer)"
             let source = response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1"
             say(.stored, "\(name): \(size), \(origin)\(selection(response.vary)).", source)
-        }
-        if isEquivalent, let said = variants.first?.metadata.http?.fields["No-Vary-Search"] {
-            say(
-                .stored, "The URL differs from the stored one only in what No-Vary-Search: \(said) calls irrelevant.",
-                "No-Vary-Search §6")
         }
         if let selected { sayGroups(of: selected.fields, .stored) }
         for name in otherVariants { say(.stored, "More is stored for the variant \"\(name)\" of a client.") }

@@ -32,16 +32,15 @@ extension DiskURLCache {
         explanation(of: Request(request), variant: variant, response: response, sentAt: sentAt)
     }
 
-    /// - Parameter stored: the responses that are stored for a key, and the key under which they are, instead of those
-    ///   of this cache.
+    /// - Parameter stored: the responses that are stored for a key, instead of those of this cache.
     package func explanation(
         of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?,
-        stored: ((RequestKey) -> (key: RequestKey, variants: [StoredVariant]))? = nil
+        stored: ((RequestKey) -> [StoredVariant])? = nil
     ) -> Explanation {
         let hop = core.resolve(request, variant: variant)
         let resting = stored == nil ? core.restingAnswer(to: hop) : nil
-        let found = hop.key.map(stored ?? core.stored(under:))
-        let variants = resting.map { [$0] } ?? found?.variants ?? []
+        let found = hop.key.map { stored?($0) ?? core.store.lookup($0).variants() }
+        let variants = resting.map { [$0] } ?? found ?? []
         let now = core.now
         let fields = response.map { HeaderFields($0) }
         let received = response.map {
@@ -52,7 +51,6 @@ extension DiskURLCache {
             options: core.cachingOptions(for: hop, stored: variants.filter(\.isHTTP)),
             received: received)
         explainer.variant = variant
-        explainer.isEquivalent = found?.key != hop.key
         explainer.groupFields = core.configuration.groupFields
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted
         explainer.largestBody = stored == nil ? core.store.largestStorableBody : nil

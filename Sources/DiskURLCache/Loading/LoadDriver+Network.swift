@@ -263,7 +263,7 @@ extension LoadDriver {
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }
-        let refreshed = cache.resolve(request, variant: transport.keyVariant).answered(under: hop.equivalent)
+        let refreshed = cache.resolve(request, variant: transport.keyVariant)
         let driver = LoadDriver(cache: cache, request: refreshed, transport: transport, client: nil, refreshKey: key)
         driver.limitRefresh(to: 1)
         return { [cache] in

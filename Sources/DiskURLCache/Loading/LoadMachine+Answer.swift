@@ -7,7 +7,6 @@ extension LoadMachine {
     /// The first step of a hop: what `.found` does, without an event.
     mutating func decide(by stored: StoredResponses, now: Date) -> [Action] {
         self.stored = stored
-        if stored.equivalent != nil || hop.equivalent != nil { hop = hop.answered(under: stored.equivalent) }
         return decide(now: now)
     }
 

@@ -7,8 +7,6 @@ final class StoredResponses: Sendable {
     let variants: [StoredVariant]
     /// The options for them.
     let options: CachingOptions
-    /// The key of an equivalent of the request's URL, if they are stored for that.
-    let equivalent: RequestKey?
     /// The error of the last request, if the app does not want the URL to be asked again yet.
     let failure: (any Swift.Error)?
     /// How many fetches of the key had ended before the lookup: see `LoadTable.join`.
@@ -16,12 +14,11 @@ final class StoredResponses: Sendable {
 
     /// - Parameter options: for these responses, which are its argument.
     init(
-        _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
-        endedFetches: UInt64 = 0, options: ([StoredVariant]) -> CachingOptions
+        _ found: [StoredVariant], failure: (any Swift.Error)? = nil, endedFetches: UInt64 = 0,
+        options: ([StoredVariant]) -> CachingOptions
     ) {
         variants = found.allSatisfy(\.isHTTP) ? found : found.filter(\.isHTTP)
         self.options = options(variants)
-        self.equivalent = equivalent
         self.failure = failure
         self.endedFetches = endedFetches
     }
@@ -45,34 +42,22 @@ final class StoredResponses: Sendable {
 
     /// Looks for the stored responses to a load's request, as far as no file has to be read.
     static func find(for hop: ResolvedRequest, in cache: CacheCore) -> Place {
-        // Not the key of an equivalent that was found before a wait: a 304 may have ended the equivalence.
-        guard let key = hop.decision.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
+        guard let key = hop.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
         let ended = cache.loads.endedFetches(of: key)
         if let held = cache.restingAnswer(to: hop) {
             return .memory(StoredResponses([held], endedFetches: ended, for: hop, in: cache))
         }
         let lookup = cache.store.lookup(key)
-        if let known = lookup.known, !known.isEmpty || !cache.store.mayHaveEquivalent(of: key) {
+        if let known = lookup.known {
             return .memory(StoredResponses(known, endedFetches: ended, for: hop, in: cache))
         }
-        return .disk {
-            let variants = lookup.variants()
-            guard variants.isEmpty, let equivalent = cache.store.equivalent(of: key) else {
-                return StoredResponses(variants, endedFetches: ended, for: hop, in: cache)
-            }
-            return StoredResponses(
-                equivalent.variants, under: equivalent.key, endedFetches: ended, for: hop, in: cache)
-        }
+        return .disk { StoredResponses(lookup.variants(), endedFetches: ended, for: hop, in: cache) }
     }
 
-    /// - Parameter equivalent: the key, if they are stored for an equivalent of the request's URL.
     convenience init(
-        _ found: [StoredVariant], under equivalent: RequestKey? = nil, endedFetches: UInt64 = 0,
-        for hop: ResolvedRequest, in cache: CacheCore
+        _ found: [StoredVariant], endedFetches: UInt64 = 0, for hop: ResolvedRequest, in cache: CacheCore
     ) {
-        self.init(
-            found, under: equivalent, failure: cache.restingFailure(of: hop), endedFetches: endedFetches
-        ) {
+        self.init(found, failure: cache.restingFailure(of: hop), endedFetches: endedFetches) {
             cache.cachingOptions(for: hop, stored: $0)
         }
     }

@@ -28,11 +28,10 @@ extension TieredStore {
     ///     it already, when the response came into memory.
     ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
-    ///   - isList: it is no response, but a list of the cache's own (`VariationList`): no event tells of it.
     @discardableResult
     func store(
         _ metadata: EntryMetadata, _ body: Body, in file: IncomingBody? = nil, presented: CachedURLResponse? = nil,
-        for key: RequestKey, ticket: StoreTicket? = nil, isList: Bool = false
+        for key: RequestKey, ticket: StoreTicket? = nil
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         // What is removed from now on is not stored.
@@ -72,10 +71,8 @@ extension TieredStore {
             hub.emit(.notStored(url: url(), reason: reason))
             return reason
         }
-        if !isList {
-            hub.count { $0.stores += 1 }
-            hub.emit(.stored(url: url(), bytes: bytes, inMemoryOnly: isInMemoryOnly))
-        }
+        hub.count { $0.stores += 1 }
+        hub.emit(.stored(url: url(), bytes: bytes, inMemoryOnly: isInMemoryOnly))
         if let diskStore { _ = hasRoom(diskStore) }
         return nil
     }

@@ -31,9 +31,6 @@ final class TieredStore: Sendable {
     /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
     /// none, since a thread that holds one may wait for the queue.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
-    /// Whether lists of variations are stored (`VariationList`); nil as long as nobody looked. It stays false if
-    /// another process stores the first list later. That costs hits only: a removal looks for the lists itself.
-    let hasVariations: Mutex<Bool?>
     /// The time up to which the disk knows the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
 
@@ -50,7 +47,6 @@ final class TieredStore: Sendable {
         self.fallbacks = fallbacks
         self.hub = hub
         self.maintenance = maintenance
-        hasVariations = Mutex(disk == nil && fallbacks.isEmpty ? false : nil)
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
         disk?.observeChanges { [weak self] in self?.apply($0) }
         if disk != nil { maintenance.schedule(after: 0) }
@@ -228,7 +224,6 @@ final class TieredStore: Sendable {
     func pass(isFlush: Bool) {
         guard let disk, isOpeningProcess, disk.beginPass(isFlush: isFlush) else { return }
         noteUses()
-        lookForVariations()
         disk.endPass(isFlush: isFlush)
     }
 

@@ -299,11 +299,10 @@ import Testing
     }
 
     /// What a load would answer without a request is enough, by whatever way it is found.
-    @Test(arguments: ["No-Vary-Search", "minimumInterval", "errorLifetime", "Vary: Cookie", "failure"])
+    @Test(arguments: ["minimumInterval", "errorLifetime", "Vary: Cookie", "failure"])
     func answersSendNoRequestThatALoadWouldNot(what: String) async throws {
         let origin = try OriginServer { request in
             switch (what, request.number) {
-            case ("No-Vary-Search", _): .ok("a", ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"x\")"])
             case ("Vary: Cookie", _): .ok("a", ["Cache-Control": "max-age=60", "Vary": "Cookie"])
             case ("errorLifetime", _): .status(404, "Not Found", ["Cache-Control": "no-store"])
             case ("failure", 2): OriginResponse(ending: .noResponse)
