@@ -52,7 +52,7 @@ extension CacheCore {
         // The oldest variant first: of two that were stored at one moment the one with the larger number counts.
         for variant in store.lookup(key).variants().reversed() {
             let metadata = variant.metadata
-            let updated = store.update(metadata, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
+            let updated = store.update(metadata, of: key) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil
         }
         return isFound

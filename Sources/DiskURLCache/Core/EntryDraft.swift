@@ -1,7 +1,6 @@
 import Foundation
 
-/// A response that is to be stored, by a load, a call of the app, the system's loader, or a POST whose answer serves a
-/// GET.
+/// A response that is to be stored, by a load, a call of the app, or the system's loader.
 struct EntryDraft {
     enum Storer {
         case load

@@ -4,8 +4,6 @@ import Foundation
 struct Exchange: Sendable {
     /// The client's request, without the fields that a revalidation added.
     var request: RequestFacts
-    /// The target: for `Content-Location` of a POST, and for events.
-    var url: String?
     /// The decision before the request was sent, if that was a revalidation.
     var revalidation: Revalidation?
     var variants: [StoredVariant]
@@ -44,8 +42,8 @@ indirect enum ResponseDecision: Sendable, Equatable {
 
 /// Whether the answer is to be stored.
 enum StorageVerdict: Sendable, Equatable {
-    /// Store the response, and remove those that it replaces. Its method may differ from the request's: the answer to a
-    /// POST may be stored for GET. `servesOthers`: the next identical request could be answered without the origin.
+    /// Store the response, and remove those that it replaces. `servesOthers`: the next identical request could be
+    /// answered without the origin.
     case store(StoredResponse, replacing: [StoredVariant], servesOthers: Bool)
     case refuse(DiskURLCache.Reason)
     /// Do not store the response, for this reason. Hold it in memory apart from what is stored: the app does not want

@@ -53,7 +53,7 @@ extension Storability {
 
     private static func isHoldable(_ request: RequestFacts, refusedBecause reason: DiskURLCache.Reason) -> Bool {
         if request.method == "HEAD", !request.directives.noStore {
-            // The answer to a `HEAD` is stored with status 200 only; the reason says that of the method.
+            // The answer to a `HEAD` is never stored; the reason says that of the method.
             return reasons.contains(reason) || reason == .methodNotCached
         }
         return request.isRetrieval && reasons.contains(reason)

@@ -8,7 +8,7 @@ extension Explainer {
         let fields = HeaderFields(received.response)
         let status = received.response.statusCode
         let exchange = Exchange(
-            request: facts, url: request.url, variants: variants, status: status, fields: fields,
+            request: facts, variants: variants, status: status, fields: fields,
             requestTime: received.sentAt, responseTime: now, policy: policy, storedOptions: options,
             refusal: refusal)
         let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""

@@ -61,11 +61,6 @@ package struct RequestKey: Sendable, Hashable {
     /// The key of a response that was stored for `HEAD` itself, which does not answer a `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
 
-    /// The key under which a response is stored that was found by looking up this key: this one, or `storedForHead`.
-    func keeping(_ response: StoredResponse?) -> RequestKey {
-        isForHead && response?.method == "HEAD" ? storedForHead : self
-    }
-
     private var host: String { URLCanonicalizer.host(ofNormal: uri) }
 
     /// Other hosts may have the same hash.

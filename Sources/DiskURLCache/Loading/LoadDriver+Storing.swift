@@ -129,8 +129,7 @@ extension LoadDriver {
 
     /// Removes the response, also if an older answer has changed it since it was found.
     private func remove(_ variant: StoredVariant, of key: RequestKey, by ticket: StoreTicket?) {
-        let response = variant.metadata.http
-        cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
+        cache.store.remove(key, variant.metadata, by: ticket)
     }
 
     func apply(_ change: StoreChange) {

@@ -52,7 +52,7 @@ extension LoadMachine {
         _ head: ResponseHead, fetch: Fetch, options: CachingOptions, now: Date
     ) -> [Action] {
         var exchange = Exchange(
-            request: facts, url: hop.request.url, revalidation: fetch.revalidation, variants: stored.variants,
+            request: facts, revalidation: fetch.revalidation, variants: stored.variants,
             status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
             policy: policy, storedOptions: stored.options, refusal: hop.refusal(of: head.fields))
         var decision = ResponseDecision.decide(exchange, options: options)

@@ -56,29 +56,20 @@ final class TieredStore: Sendable {
 
     // MARK: Lookup
 
-    /// The stored responses of a key. `HEAD` is answered from the responses to `GET`, and if there are none, from those
-    /// to `HEAD`.
+    /// The stored responses of a key.
     func lookup(_ key: RequestKey) -> Lookup {
-        guard key.isForHead else { return lookup(stored: key) }
-        let get = lookup(stored: key)
-        let head = lookup(stored: key.storedForHead)
-        if let first = get.known, let second = head.known { return Lookup(known: first + second) }
-        return Lookup { get.variants() + head.variants() }
-    }
-
-    private func lookup(stored key: RequestKey) -> Lookup {
         let now = MonotonicTime.nanoseconds
         // What other caches have removed is read first, where files may be used.
-        guard disk?.isCheckDue(at: now) == true else { return lookup(stored: key, at: now) }
+        guard disk?.isCheckDue(at: now) == true else { return lookup(key, at: now) }
         return Lookup { [self] in
             let now = MonotonicTime.nanoseconds
             disk?.checkIfDue(at: now)
-            return lookup(stored: key, at: now).variants()
+            return lookup(key, at: now).variants()
         }
     }
 
     /// After the look for changes by other caches, if that was due.
-    private func lookup(stored key: RequestKey, at now: UInt64) -> Lookup {
+    private func lookup(_ key: RequestKey, at now: UInt64) -> Lookup {
         let record = memory.use(key, at: now) { record in
             let isAll = record.isComplete || (disk == nil && fallbacks.isEmpty)
             return isAll ? record : nil
@@ -179,28 +170,21 @@ final class TieredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        contains(key) { key in
-            if memory.contains(key) || disk?.contains(key) == true { return true }
-            return fallbacks.contains { $0.contains(key) }
-        }
+        disk?.checkIfDue(at: MonotonicTime.nanoseconds)
+        if memory.contains(key) || disk?.contains(key) == true { return true }
+        return fallbacks.contains { $0.contains(key) }
     }
 
     /// - Parameter layer: `.disk` is also a storage of the app.
     func contains(_ key: RequestKey, in layer: DiskURLCache.Layer) -> Bool {
-        contains(key) { key in
-            switch layer {
-            // Of some variants memory knows only that they are on disk.
-            case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
-            case .disk: disk?.contains(key) == true
-            case .fallback: fallbacks.contains { $0.contains(key) }
-            default: false
-            }
-        }
-    }
-
-    private func contains(_ key: RequestKey, where isStored: (RequestKey) -> Bool) -> Bool {
         disk?.checkIfDue(at: MonotonicTime.nanoseconds)
-        return isStored(key) || (key.isForHead && isStored(key.storedForHead))
+        return switch layer {
+        // Of some variants memory knows only that they are on disk.
+        case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
+        case .disk: disk?.contains(key) == true
+        case .fallback: fallbacks.contains { $0.contains(key) }
+        default: false
+        }
     }
 
     /// Why the disk or a fallback directory cannot be used; nil if all can.

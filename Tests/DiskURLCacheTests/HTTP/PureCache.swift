@@ -137,8 +137,7 @@ struct PureCache {
             return
         }
         let exchange = Exchange(
-            request: request, url: Self.url?.absoluteString, revalidation: revalidation, variants: variants,
-            status: reply.status,
+            request: request, revalidation: revalidation, variants: variants, status: reply.status,
             fields: reply.fields, requestTime: now, responseTime: now, policy: policy)
         switch ResponseDecision.decide(exchange, options: options) {
         case .repeatRequest:

@@ -17,4 +17,17 @@ import Testing
         #expect(files.takeCalls().filter { $0.operation == .open && $0.isRecord }.count == RecordName.slots)
         withExtendedLifetime(owner) {}
     }
+
+    /// One before, for who is writing, and one after, for who has read meanwhile.
+    @Test func aRemovalOfAKeyWritesTwoRows() throws {
+        let directory = try SharedDirectory()
+        let owner = directory.open()
+        owner.put("body")
+        let files = FaultyFileSystem()
+        let guest = directory.open(files)
+        _ = files.takeCalls()
+        guest.removeCachedResponse(for: Responses.request("/a"))
+        #expect(files.takeCalls().filter { $0.operation == .write && $0.name == "changes" }.count == 2)
+        #expect(owner.foundLater() == nil)
+    }
 }
