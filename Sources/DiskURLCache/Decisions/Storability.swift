@@ -87,7 +87,7 @@ enum Storability {
         return said.noStore ? .noStore : nil
     }
 
-    /// The reason not to keep a stored response after an answer updated or completed it.
+    /// The reason not to keep a stored response after an answer updated it.
     static func prohibition(
         ofUpdated response: StoredResponse, by exchange: Exchange, options: CachingOptions
     ) -> DiskURLCache.Reason? {

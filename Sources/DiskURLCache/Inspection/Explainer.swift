@@ -141,7 +141,6 @@ package struct Explainer {
             let layer = reuse.variant.layer
             return reuse.allowance.map { .staleHit(layer, because: $0) } ?? .hit(layer)
         case .revalidate(let revalidation):
-            guard case .validate = revalidation.purpose else { return .network(because: revalidation.reason) }
             return .revalidated((revalidation.variant ?? variants[0]).layer)
         case .fetch(let reason, _): return .network(because: reason)
         case .unsatisfiable(let reason): return .notAllowed(reason)
@@ -288,12 +287,8 @@ package struct Explainer {
             return
         case .revalidate(let revalidation):
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")
-            if case .complete(let start) = revalidation.purpose {
-                say(.decision, "Requests the bytes from \(start) on, with \(fields).", "RFC 9111 §3.3")
-            } else {
-                let request = "Sends a conditional request with \(fields); a 304 is answered from the store"
-                say(.decision, "\(request). Why", because: revalidation.reason)
-            }
+            let request = "Sends a conditional request with \(fields); a 304 is answered from the store"
+            say(.decision, "\(request). Why", because: revalidation.reason)
         case .fetch(let reason, _): say(.decision, "Loads from the network. Why", because: reason)
         }
         guard selected != nil else { return }

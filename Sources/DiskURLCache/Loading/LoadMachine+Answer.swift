@@ -52,8 +52,8 @@ extension LoadMachine {
     /// The reuse of a response that the load would validate, if the load for which this one waited has just done that:
     /// the origin has confirmed or sent it after this hop began, so one question is enough for both.
     private func confirmedMeanwhile(_ decision: CacheDecision, now: Date) -> Reuse? {
-        guard case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
-            let variant = revalidation.variant, variant.response.responseTime >= hopStartedAt
+        guard case .revalidate(let revalidation) = decision, let variant = revalidation.variant,
+            variant.response.responseTime >= hopStartedAt
         else { return nil }
         return decider(now: now).reuse(of: variant)
     }
@@ -128,9 +128,7 @@ extension LoadMachine {
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
         case .reading(let reuse, _): return !(300...399).contains(reuse.variant.response.status)
-        case .readingForAnswer(let answer, let variant):
-            guard case .freshen = answer.decision else { return false }
-            return !(300...399).contains(variant.response.status)
+        case .readingForAnswer(_, let variant): return !(300...399).contains(variant.response.status)
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }
