@@ -140,9 +140,7 @@ extension DiskURLCache {
     /// (``Error/Code/invalidPattern``). `.disk` is also a storage of the app, whatever its name.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
-        case .memory:
-            core.recent.removeAll()
-            core.store.removeMemory()
+        case .memory: core.store.removeMemory()
         case .disk, diskLayer: core.store.removeDisk()
         case .fallback: reportNothingRemoved("fallback directories are read-only; give .memory or .disk.")
         default: reportNothingRemoved("there is no layer \(layer); give .memory or .disk.")
@@ -153,7 +151,6 @@ extension DiskURLCache {
     /// as long as it holds them. Can be called from any thread; returns at once.
     func relieveMemoryPressure() {
         if core.isBySystem { super.removeAllCachedResponses() }
-        core.recent.removeAll()
         core.store.relieveMemory()
     }
 

@@ -25,6 +25,26 @@ extension CacheCore {
         return (entry, key.isForHead)
     }
 
+    /// The held answer to a request, since its URL is not to be asked again yet; nil if there is none. A `HEAD` may use
+    /// the answer to a `GET`.
+    func heldAnswer(to hop: ResolvedRequest) -> StoredVariant? {
+        guard hop.mayRest, let key = hop.key else { return nil }
+        for forHead in key.isForHead ? [true, false] : [false] {
+            let record = store.memory.use(key.held(forHead: forHead), at: MonotonicTime.nanoseconds) { $0 }
+            guard let variants = record?.variants else { continue }
+            let options = cachingOptions(for: hop, stored: variants)
+            let decider = RequestDecider(
+                request: hop.facts, variants: variants, policy: hop.request.policy, options: options, now: now)
+            // Once its time is over, it answers no request, not even offline.
+            if case .useStored(let reuse) = decider.decision(),
+                reuse.variant.reuseFacts.rest(options, now: now) != nil
+            {
+                return reuse.variant
+            }
+        }
+        return nil
+    }
+
     /// Whether memory has everything that is stored for a key; for the system's loader, in the form that it accepts.
     func isAtHand(_ key: RequestKey) -> Bool {
         let isKnown = store.lookup(key).known?.allSatisfy {

@@ -11,15 +11,17 @@ extension CacheCore {
         let fields = draft.http?.fields
         if let reason = hop.refusal(of: fields) { return reason }
         guard let key = hop.key else { return .noKey }
-        if let reason = draft.heldBecause {
-            hold(draft, for: hop, ticket)
-            return reason
-        }
         let options = hop.options(for: fields)
         let metadata = EntryMetadata(
             url: draft.url, response: draft.correctedResponse, storedAt: now,
             placement: placement(of: draft, options), userInfo: draft.edited.userInfo,
             tags: tags(by: options, fields ?? [:], for: hop.request), isPinned: options.isPinned == true)
+        if let reason = draft.heldBecause {
+            if let ticket, case .memory(let body) = draft.body {
+                store.hold(metadata, body, for: key, ticket: ticket)
+            }
+            return reason
+        }
         if draft.storer == .systemLoader, case .memory(let body) = draft.body {
             store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
             return nil
@@ -29,7 +31,9 @@ extension CacheCore {
     }
 
     private func placement(of draft: EntryDraft, _ options: DiskURLCache.Options) -> EntryPlacement {
-        if draft.edited.isMemoryOnly || options.storage == .memoryOnly { return .memoryOnly }
+        if draft.edited.isMemoryOnly || options.storage == .memoryOnly || draft.heldBecause != nil {
+            return .memoryOnly
+        }
         guard draft.storer == .load, let response = draft.http else { return .memoryAndDisk }
         return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .memoryWhileFresh
     }
@@ -39,8 +43,9 @@ extension CacheCore {
         let minimum = (cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime).seconds
         guard minimum > 0 else { return true }
         let options = cachingOptions(by: cacheOptions)
-        let freshness = Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)
-        return Double(freshness.timeToLive) >= minimum
+        let facts = ReuseFacts(response).governed(by: options)
+        let freshness = Freshness(of: facts, options: options, now: now)
+        return Double(max(freshness.timeToLive, facts.rest(options)?.seconds ?? 0)) >= minimum
     }
 
     /// Whether a large body of this response is gathered in a file: only if the response will be stored on disk.

@@ -18,7 +18,7 @@ struct EntryDraft {
     var file: IncomingBody?
     var edited: EditedResponse
     let storer: Storer
-    /// Why the response may not be stored, but is held in memory for a while (`RecentAnswers`); nil if it is stored.
+    /// Why the response may not be stored, but is held in memory for a while (`TieredStore.hold`); nil if it is stored.
     var heldBecause: DiskURLCache.Reason?
 
     /// An answer that a load received.

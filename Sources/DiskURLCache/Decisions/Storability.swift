@@ -33,7 +33,8 @@ enum Storability {
         guard look.areWellFormed else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
-        let servesOthers = facts.needNoValidation(options, now: exchange.responseTime)
+        let rests = facts.rest(options, now: exchange.responseTime) != nil
+        let servesOthers = rests || facts.needNoValidation(options, now: exchange.responseTime)
         response.fields = look.kept
         // RFC 9110 §6.6.1
         if !look.hasDate { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
@@ -44,10 +45,12 @@ enum Storability {
             guard PartialContent.isStorable(exchange, lifetime: lifetime, replacing: matching) else {
                 return .refuse(.partialContent)
             }
-        } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
+        } else if ![200, 203, 204].contains(exchange.status), lifetime == 0,
+            !(rests && StatusCode.isReplacement(exchange.status))
+        {
             // An error or a redirect that is never fresh is not stored: it would replace a success, which can still be
             // used when the server fails or the cache is offline. A success without a lifetime is stored for that
-            // purpose.
+            // purpose, and so is what replaces a success anyway, as long as the app lets it answer.
             return .refuse(
                 StatusCode.isHeuristicallyCacheable(exchange.status) ? .notReusable : .statusNotCacheable)
         }

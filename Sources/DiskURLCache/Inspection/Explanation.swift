@@ -38,9 +38,7 @@ extension DiskURLCache {
         stored: ((RequestKey) -> [StoredVariant])? = nil
     ) -> Explanation {
         let hop = core.resolve(request, variant: variant)
-        let resting = stored == nil ? core.restingAnswer(to: hop) : nil
-        let found = hop.key.map { stored?($0) ?? core.store.lookup($0).variants() }
-        let variants = resting.map { [$0] } ?? found ?? []
+        let variants = stored.map { hop.key.map($0) ?? [] } ?? StoredResponses.find(for: hop, in: core).read().variants
         let now = core.now
         let fields = response.map { HeaderFields($0) }
         let received = response.map {

@@ -22,9 +22,9 @@ extension LoadMachine {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
             decision = decider(now: now, policy: .revalidate(because: .cachePolicy)).decision()
         }
+        if let reuse = stored.standIn, !isCycle(reuse) { decision = .useStored(reuse) }
         if waited != nil, let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }
         switch decision {
-        case .revalidate where stored.failure != nil, .fetch where stored.failure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
             if let entry = reuse.variant.entry { return answer(reuse, body: .memory(entry.body), now: now) }
             state = .reading(reuse)
@@ -36,17 +36,6 @@ extension LoadMachine {
         case .unsatisfiable(let reason):
             return refuse(reason)
         }
-    }
-
-    /// The last request failed, and the URL is not to be asked again yet. Answers as if the request had failed again.
-    private mutating func repeatFailure(now: Date) -> [Action] {
-        guard let failure = stored.failure else { return [] }
-        stored = stored.withoutFailure
-        if let reuse = decider(now: now).errorFallback().reuse, !isCycle(reuse) {
-            state = .reading(reuse)
-            return [.readBody(reuse.variant)]
-        }
-        return fail(failure, because: .notAllowed(.minimumInterval))
     }
 
     /// The reuse of a response that the load would validate, if the load for which this one waited has just done that:

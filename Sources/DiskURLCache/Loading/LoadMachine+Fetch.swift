@@ -62,13 +62,13 @@ extension LoadMachine {
         switch decision {
         case .repeatRequest:
             return invalidation + [.cancelFetch, .distrustValidators] + self.fetch(.mismatchedAnswer, now: now)
-        case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
-        case .useStaleOnError(let reuse):
+        case .useStaleOnError(let reuse) where !isRefresh:
             state = .reading(reuse, insteadOf: fetch.answered(Answer(head, redirect: nil)))
-            return invalidation + [.cancelFetch, .readBody(reuse.variant)]
-        case .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
+            return invalidation + [.cancelFetch] + holding(exchange, options) + [.readBody(reuse.variant)]
+        case .useStaleOnError,
+            .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
             // The stored response is better than an error, whatever lifetime the error has.
-            return invalidation + [.cancelFetch] + endRefresh()
+            return invalidation + [.cancelFetch] + holding(exchange, options) + endRefresh()
         case .deliver(.refuse, let changes) where isRefresh, .deliver(.hold, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
@@ -82,6 +82,15 @@ extension LoadMachine {
         let actions = begin(answer, of: fetch)
         state = .fetching(fetch.answered(answer))
         return invalidation.isEmpty ? actions : invalidation + actions
+    }
+
+    /// An error that a stored response replaces is held without its body, if the app does not want the URL to be asked
+    /// again yet.
+    private func holding(_ exchange: Exchange, _ options: CachingOptions) -> [Action] {
+        guard case .hold(let response, let reason) = Storability.verdict(for: exchange, options: options) else {
+            return []
+        }
+        return [.store(Storing(response: response, edited: EditedResponse(data: Data()), heldBecause: reason))]
     }
 
     /// What is done before the first piece of an answer's body: the report, the place of the body, and for a client

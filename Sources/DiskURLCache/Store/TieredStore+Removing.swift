@@ -11,6 +11,7 @@ extension TieredStore {
             disk?.remove(key)
             memory.removeValue(for: key)
             weakResponses.removeValue(for: key)
+            forget(resource: key.resource, where: \.isHeld)
         }
     }
 
@@ -208,7 +209,7 @@ extension TieredStore {
         for change in changes {
             if change.isRemoval { removals.note(change) }
             if let resource = change.resource {
-                forget(resource: resource) { change.concerns($0.name) }
+                forget(resource: resource) { change.concerns($0.name) || $0.isHeld }
             } else {
                 removeMemory()
             }

@@ -120,14 +120,7 @@ extension TieredStore {
         _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, isAnswer: Bool, since start: StoreTicket
     ) -> DiskURLCache.Reason? {
         let rivals = rivals(of: metadata.varyKey, of: key, isFirst: isFirst)
-        if isAnswer {
-            let asked = metadata.http?.requestTime ?? .distantFuture
-            // The load whose answer is stored asked later than this one, and a request that both answer must get the
-            // newer answer (RFC 9111 §4). Unless the clock was set back since: a response from the future keeps nothing
-            // out.
-            let isOlder = rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
-            if isOlder { return .removedMeanwhile }
-        }
+        if isAnswer, isOlder(metadata, than: rivals) { return .removedMeanwhile }
         switch removals.change(of: key, metadata, since: start) {
         case .removal:
             erase(key, metadata.varyKey)
@@ -139,6 +132,27 @@ extension TieredStore {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
         return nil
+    }
+
+    /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC 9111
+    /// §4). Unless the clock was set back since: a response from the future keeps nothing out.
+    private func isOlder(_ metadata: EntryMetadata, than rivals: [EntryMetadata]) -> Bool {
+        let asked = metadata.http?.requestTime ?? .distantFuture
+        return rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
+    }
+
+    /// Keeps an answer that may not be stored in memory, beside what is stored for its key: until the app lets its URL be
+    /// asked again (`CacheCore.heldAnswer`).
+    func hold(_ metadata: EntryMetadata, _ body: Data, for key: RequestKey, ticket: StoreTicket) {
+        let held = key.held(forHead: key.isForHead)
+        stripe(of: key).withLock { _ in
+            var metadata = metadata
+            guard !isOlder(metadata, than: inMemory(held)), removals.change(of: held, metadata, since: ticket) == .none
+            else { return }
+            metadata.sequence = sequence.next(at: metadata.storedAt)
+            let entry = StoredEntry(metadata: metadata, body: body)
+            keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: held, isFirst: true)
+        }
     }
 
     private func inMemory(_ key: RequestKey) -> [EntryMetadata] {
