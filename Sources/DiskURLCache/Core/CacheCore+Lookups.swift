@@ -69,8 +69,7 @@ extension CacheCore {
     func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return false }
         var isFound = false
-        // The oldest variant first: of two that were stored at one moment the one with the larger number counts.
-        for variant in store.lookup(key).variants().reversed() {
+        for variant in store.lookup(key).variants() {
             let metadata = variant.metadata
             let updated = store.update(metadata, of: key) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil

@@ -110,12 +110,11 @@ extension TieredStore {
         defer { removals.end(number) }
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
-        disk?.markStale(matching: criteria, at: time, sequence: sequence.next)
+        disk?.markStale(matching: criteria, at: time)
         memory.update(matching: criteria) { key, record in
             record?.markStale(
-                where: { criteria.matches(key, $0.metadata) },
-                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk },
-                { $0.markStale(at: time, sequence: sequence.next) })
+                at: time, where: { criteria.matches(key, $0.metadata) },
+                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk })
         }
         weakResponses.update(matching: criteria) { key, response in
             if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }

@@ -258,8 +258,8 @@ extension TieredStore {
     /// Replaces the metadata of a stored entry, for the head that a 304 brought, a tag or a pin; its body stays.
     /// - Parameters:
     ///   - found: the metadata of the entry when it was found.
-    ///   - ticket: of a load that asked the network: what was removed or marked stale since then is not changed. (The
-    ///     mark of a response that had one already changes nothing else that could be compared.)
+    ///   - ticket: of a load whose answer confirms the response: what was removed or marked stale since it asked the
+    ///     network is not changed.
     ///   - change: is given the metadata as they are stored.
     /// - Returns: the new metadata; nil if that response is not stored any more, and then nothing is changed.
     @discardableResult
@@ -281,11 +281,13 @@ extension TieredStore {
                 return nil
             }
             change(&metadata)
-            // A response that was stored by an earlier process has an old time, of which the next number may be that of
-            // another variant.
-            let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
-            metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
-            if case .mark(let time) = underWay { _ = metadata.markStale(at: time, sequence: sequence.next) }
+            if ticket == nil {
+                metadata.revise()
+            } else {
+                let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
+                metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
+            }
+            if case .mark(let time) = underWay { _ = metadata.markStale(at: time) }
             let isUpdated = updateBelow(variant, of: key, metadata, since: start)
             memory.update(key) { record in
                 if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }

@@ -139,7 +139,7 @@ final class TieredStore: Sendable {
             // If two layers have the same version, the loaded one comes first, and stays.
             if variant.metadata.sequence > kept[place].metadata.sequence { kept[place] = variant }
         }
-        return kept.sorted { $0.metadata.isMoreRecent(than: $1.metadata) }
+        return kept.sorted { $0.metadata.sequence > $1.metadata.sequence }
     }
 
     /// Wraps a variant so that loading its body updates memory: a body that fits is kept, and if the body is gone, the
