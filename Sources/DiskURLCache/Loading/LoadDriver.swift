@@ -47,9 +47,10 @@ final class LoadDriver: FetchReceiver, Sendable {
     private let refreshKey: RequestKey?
     private let span: Trace.Span = Trace.begin("load")
 
-    private init(
+    /// Goes on with a load that has begun: with `start(with:at:)`.
+    init(
         _ machine: LoadMachine, _ cache: CacheCore, _ transport: any LoadTransport, _ client: (any LoadClient)?,
-        refreshKey: RequestKey?
+        refreshKey: RequestKey? = nil
     ) {
         self.cache = cache
         self.transport = transport
@@ -77,11 +78,6 @@ final class LoadDriver: FetchReceiver, Sendable {
             request, streams: client?.acceptsPieces == true,
             confirmsStorage: cache.editsResponses || client?.confirmsStorage == true, at: cache.now)
         self.init(machine, cache, transport, client, refreshKey: refreshKey)
-    }
-
-    /// Goes on with a load that has begun: with `start(with:at:)`.
-    convenience init(_ beginning: consuming LoadBeginning, transport: any LoadTransport, client: any LoadClient) {
-        self.init(beginning.machine, beginning.cache, transport, client, refreshKey: nil)
     }
 
     /// The load so far.
