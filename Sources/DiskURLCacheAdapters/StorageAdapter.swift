@@ -33,7 +33,7 @@ final class StorageAdapter: StorageLayer {
     /// removed when they are seen.
     func allVariants(of key: RequestKey) -> [StoredVariant]? {
         let key = key.diskKey
-        let entries = entries(of: key).sorted { $0.entry.metadata.isMoreRecent(than: $1.entry.metadata) }
+        let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
         for entry in entries.dropFirst(StoredVariant.limit) { remove(key, variant: entry.entry.metadata.varyKey) }
         return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: name) }
     }
@@ -82,9 +82,7 @@ final class StorageAdapter: StorageLayer {
     }
 
     /// A storage does not give the entries of a host or a tag, so they cannot be changed.
-    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {
-        remove(matching: criteria)
-    }
+    func markStale(matching criteria: EntryCriteria, at time: Date) { remove(matching: criteria) }
 
     func removeAll() { storage.removeEntries(matching: .everything) }
 

@@ -28,7 +28,6 @@ extension DiskURLCache.Inspector {
         var name = variant
         var options = CachingOptions()
         var otherVariants: [String] = []
-        var isEquivalent = false
         // It is not known whether the cache is shared, so both are tried.
         var names: [String?] = [variant]
         if variant == nil { names += Self.wellKnownVariants }
@@ -37,11 +36,10 @@ extension DiskURLCache.Inspector {
             let decision = decision(request, candidate, isShared: isShared)
             guard let own = decision.key else { continue }
             let found = stored(under: own)
-            guard !found.variants.isEmpty else { continue }
+            guard !found.isEmpty else { continue }
             if variants.isEmpty {
                 key = decision
-                isEquivalent = found.key != own
-                variants = found.variants
+                variants = found
                 name = candidate
                 options.isShared = isShared
             } else if let candidate, candidate != name {
@@ -53,7 +51,6 @@ extension DiskURLCache.Inspector {
             request, key: key, variants: variants, now: now, options: options, received: received)
         explainer.variant = name
         explainer.otherVariants = otherVariants
-        explainer.isEquivalent = isEquivalent
         return explainer.explanation()
     }
 
@@ -86,32 +83,18 @@ extension DiskURLCache.Inspector {
         (try? CredentialSalt.bytes(files, paths, owner: owner, adding: nil)).map(CredentialSalt.init)
     }
 
-    private func variants(of key: RequestKey) -> [StoredVariant] {
-        records(of: key, .tail).map { record in
+    private func stored(under key: RequestKey) -> [StoredVariant] {
+        records(of: key).map { record in
             StoredVariant(record.metadata, bodyLength: record.footer.bodyLength, from: .disk) { nil }
         }
     }
 
-    /// The stored responses for a key, and the key under which they are: perhaps that of another spelling of the URL
-    /// (No-Vary-Search).
-    private func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
-        let own = variants(of: key)
-        guard own.isEmpty, let list = key.variationList, let body = records(of: list, .whole).first?.body else {
-            return (key, own)
-        }
-        for equivalent in key.equivalents(listedIn: String(decoding: body, as: UTF8.self)) {
-            let variants = variants(of: equivalent)
-            if !variants.isEmpty { return (equivalent, variants) }
-        }
-        return (key, own)
-    }
-
     /// The records of a key, the most recent first.
-    private func records(of key: RequestKey, _ extent: RecordReader.Extent) -> [LoadedRecord] {
+    private func records(of key: RequestKey) -> [LoadedRecord] {
         let name = key.diskKey.name
         var records: [LoadedRecord] = []
         for slot in 0..<RecordName.slots {
-            let reading = reader.read(RecordName(key: name, slot: slot), extent, limit: .max)
+            let reading = reader.read(RecordName(key: name, slot: slot), .tail, limit: .max)
             guard case .record(let record) = reading, record.isOf(key) else { continue }
             records.append(record)
         }

@@ -43,14 +43,17 @@ extension DiskURLCache {
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         // The cache's own session has no fields.
         let asked = Request(given?.effectiveRequest(request) ?? request, url: url, policy: policy)
-        let beginning = LoadBeginning(
-            core.resolve(asked, variant: given?.keyVariant), in: core, streams: acceptsPieces)
-        // To say that there are no cookies takes Foundation as long as half of such an answer.
-        if beginning.isAnsweredForAllCookies { return (beginning, given) }
+        func beginning(of request: Request, _ link: SessionLink?) -> LoadBeginning {
+            LoadBeginning(core.resolve(request, variant: link?.keyVariant), in: core, streams: acceptsPieces)
+        }
+        // To say that there are no cookies takes Foundation as long as half of an answer from memory. Where no code of the
+        // app is called, which is called once for each request, memory is looked at first.
+        let early = core.ignoresCookies(of: asked) ? beginning(of: asked, given) : nil
+        if let early, early.isAnsweredForAllCookies { return (early, given) }
         var link = given ?? directLink
         let sent = link.withCookies(asked)
-        if sent.isIdentical(to: asked) { return (beginning, link) }
-        return (LoadBeginning(core.resolve(sent, variant: link.keyVariant), in: core, streams: acceptsPieces), link)
+        if let early, sent.isIdentical(to: asked) { return (early, link) }
+        return (beginning(of: sent, link), link)
     }
 
     /// Answers a request as ``data(for:fallback:session:)``, with the body in pieces: a body of any length takes little

@@ -75,10 +75,7 @@ extension DiskURLCache {
         let found = criteria(
             for: request, tag: tag, group: group, of: url, authorization: authorization, host: host, prefix, date)
         guard let found else { return }
-        let now = core.now
-        core.store.markStale(matching: found, at: now)
-        guard let key = request.flatMap({ core.key(for: $0) }) else { return }
-        core.store.markVariationsStale(of: key.uri, matching: found, at: now)
+        core.store.markStale(matching: found, at: core.now)
     }
 
     /// Nil if a condition cannot be met by any response: then an event says so.
@@ -143,9 +140,7 @@ extension DiskURLCache {
     /// (``Error/Code/invalidPattern``). `.disk` is also a storage of the app, whatever its name.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
-        case .memory:
-            core.recent.removeAll()
-            core.store.removeMemory()
+        case .memory: core.store.removeMemory()
         case .disk, diskLayer: core.store.removeDisk()
         case .fallback: reportNothingRemoved("fallback directories are read-only; give .memory or .disk.")
         default: reportNothingRemoved("there is no layer \(layer); give .memory or .disk.")
@@ -156,7 +151,6 @@ extension DiskURLCache {
     /// as long as it holds them. Can be called from any thread; returns at once.
     func relieveMemoryPressure() {
         if core.isBySystem { super.removeAllCachedResponses() }
-        core.recent.removeAll()
         core.store.relieveMemory()
     }
 

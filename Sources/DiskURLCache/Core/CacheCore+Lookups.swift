@@ -10,10 +10,9 @@ extension CacheCore {
         let plainKey = plainKey(for: request, asked.fields)
         // A plain request is not affected by rules or options.
         let hop = plainKey == nil ? resolve(DiskURLCache.Request(request)) : nil
-        guard let ownKey = plainKey ?? hop?.key else { return nil }
+        guard let key = plainKey ?? hop?.key else { return nil }
         if let hop { asked = FieldDigests(of: hop.facts.fields) }
-        let (key, variants) = stored(under: ownKey)
-        let variant = variants.first {
+        let variant = store.lookup(key).variants().first {
             $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }
         // If the body is damaged or was replaced meanwhile, this is a miss: an older variant would be the wrong answer.
@@ -22,16 +21,28 @@ extension CacheCore {
             return nil
         }
         hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-        if let hop { addTags(to: variant, of: hop.answered(under: key == ownKey ? nil : key)) }
+        if let hop { addTags(to: variant, of: hop) }
         return (entry, key.isForHead)
     }
 
-    /// The stored responses for a key, and the key under which they are: perhaps that of an equivalent URL
-    /// (No-Vary-Search), of which the system's loader knows nothing.
-    package func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
-        let variants = store.lookup(key).variants()
-        guard variants.isEmpty, !isBySystem, let equivalent = store.equivalent(of: key) else { return (key, variants) }
-        return equivalent
+    /// The held answer to a request, since its URL is not to be asked again yet; nil if there is none. A `HEAD` may use
+    /// the answer to a `GET`.
+    func heldAnswer(to hop: ResolvedRequest) -> StoredVariant? {
+        guard hop.mayRest, let key = hop.key else { return nil }
+        for forHead in key.isForHead ? [true, false] : [false] {
+            let record = store.memory.use(key.held(forHead: forHead), at: MonotonicTime.nanoseconds) { $0 }
+            guard let variants = record?.variants else { continue }
+            let options = cachingOptions(for: hop, stored: variants)
+            let decider = RequestDecider(
+                request: hop.facts, variants: variants, policy: hop.request.policy, options: options, now: now)
+            // Once its time is over, it answers no request, not even offline.
+            if case .useStored(let reuse) = decider.decision(),
+                reuse.variant.reuseFacts.rest(options, now: now) != nil
+            {
+                return reuse.variant
+            }
+        }
+        return nil
     }
 
     /// Whether memory has everything that is stored for a key; for the system's loader, in the form that it accepts.
@@ -39,36 +50,28 @@ extension CacheCore {
         let isKnown = store.lookup(key).known?.allSatisfy {
             isBySystem ? $0.entry?.presentedResponse != nil : $0.entry != nil
         }
-        return isKnown == true && (isBySystem || !store.mayHaveEquivalent(of: key))
+        return isKnown == true
     }
 
     func contains(_ request: URLRequest) -> Bool {
-        guard let key = key(for: request) else { return false }
-        return store.contains(key) || (!isBySystem && store.equivalent(of: key) != nil)
+        key(for: request).map(store.contains) ?? false
     }
 
     func remove(_ request: URLRequest) {
-        if let key = key(for: request) { remove(key) }
+        if let key = key(for: request) { store.remove(key) }
     }
 
     package func remove(_ request: DiskURLCache.Request, variant: String?) {
-        if let key = resolve(request, variant: variant).key { remove(key) }
-    }
-
-    private func remove(_ key: RequestKey) {
-        store.remove(key)
-        store.removeVariations(of: key.uri)
+        if let key = resolve(request, variant: variant).key { store.remove(key) }
     }
 
     /// Pins the stored responses to a request, or unpins them. False if none is stored.
     func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
-        guard let ownKey = key(for: request) else { return false }
+        guard let key = key(for: request) else { return false }
         var isFound = false
-        let (key, variants) = stored(under: ownKey)
-        // The oldest variant first: of two that were stored at one moment the one with the larger number counts.
-        for variant in variants.reversed() {
+        for variant in store.lookup(key).variants() {
             let metadata = variant.metadata
-            let updated = store.update(metadata, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
+            let updated = store.update(metadata, of: key) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil
         }
         return isFound

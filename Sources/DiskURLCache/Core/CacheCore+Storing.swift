@@ -10,34 +10,30 @@ extension CacheCore {
     func insert(_ draft: EntryDraft, for hop: ResolvedRequest, ticket: StoreTicket? = nil) -> DiskURLCache.Reason? {
         let fields = draft.http?.fields
         if let reason = hop.refusal(of: fields) { return reason }
-        guard let lookupKey = hop.decision.key else { return .noKey }
-        if let reason = draft.heldBecause {
-            hold(draft, for: hop, ticket)
-            return reason
-        }
+        guard let key = hop.key else { return .noKey }
         let options = hop.options(for: fields)
         let metadata = EntryMetadata(
             url: draft.url, response: draft.correctedResponse, storedAt: now,
             placement: placement(of: draft, options), userInfo: draft.edited.userInfo,
             tags: tags(by: options, fields ?? [:], for: hop.request), isPinned: options.isPinned == true)
-        // A response stored for `HEAD` cannot answer a `GET`.
-        let isOfHead = lookupKey.isForHead && draft.http?.method != "GET"
-        let ownKey = isOfHead ? lookupKey.storedForHead : lookupKey
-        // The system's loader knows nothing of equivalent URLs (No-Vary-Search).
-        let key = isBySystem ? ownKey : store.storingKey(ownKey, for: fields ?? [:], at: now)
+        if let reason = draft.heldBecause {
+            if let ticket, case .memory(let body) = draft.body {
+                store.hold(metadata, body, for: key, ticket: ticket)
+            }
+            return reason
+        }
         if draft.storer == .systemLoader, case .memory(let body) = draft.body {
             store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
             return nil
         }
-        let reason = store.store(
+        return store.store(
             metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket)
-        // What was stored for this spelling alone would answer first.
-        if reason == nil, key != ownKey, store.contains(ownKey) { store.remove(ownKey) }
-        return reason
     }
 
     private func placement(of draft: EntryDraft, _ options: DiskURLCache.Options) -> EntryPlacement {
-        if draft.edited.isMemoryOnly || options.storage == .memoryOnly { return .memoryOnly }
+        if draft.edited.isMemoryOnly || options.storage == .memoryOnly || draft.heldBecause != nil {
+            return .memoryOnly
+        }
         guard draft.storer == .load, let response = draft.http else { return .memoryAndDisk }
         return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .memoryWhileFresh
     }
@@ -47,8 +43,9 @@ extension CacheCore {
         let minimum = (cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime).seconds
         guard minimum > 0 else { return true }
         let options = cachingOptions(by: cacheOptions)
-        let freshness = Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)
-        return Double(freshness.timeToLive) >= minimum
+        let facts = ReuseFacts(response).governed(by: options)
+        let freshness = Freshness(of: facts, options: options, now: now)
+        return Double(max(freshness.timeToLive, facts.rest(options)?.seconds ?? 0)) >= minimum
     }
 
     /// Whether a large body of this response is gathered in a file: only if the response will be stored on disk.
@@ -122,7 +119,7 @@ extension CacheCore {
         let now = now
         // A response that names different groups no longer belongs to those that it named before.
         let tags = hop.options.tags.union(groupTags(of: response.fields, url: hop.request.url))
-        _ = store.update(found, of: key.keeping(response), ticket: ticket) { metadata in
+        _ = store.update(found, of: key, ticket: ticket) { metadata in
             metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)
             metadata.response = .http(response)
             metadata.storedAt = now
@@ -130,9 +127,8 @@ extension CacheCore {
     }
 
     /// Removes the stored responses that an answer says are no longer valid.
-    /// - Parameter ticket: of the load whose answer it is, if that answer may be stored itself.
-    func invalidate(_ invalidation: Invalidation, by ticket: StoreTicket? = nil) {
-        for url in invalidation.urls { invalidate(url, by: ticket) }
+    func invalidate(_ invalidation: Invalidation) {
+        for url in invalidation.urls { invalidate(url) }
         func tell(_ reason: @autoclosure () -> DiskURLCache.Reason) {
             hub.emit(.invalidated(url: invalidation.target.removingCredentials, reason: reason()))
         }
@@ -157,16 +153,11 @@ extension CacheCore {
     }
 
     /// Removes every stored response of a URL, whatever else is in its key (RFC 9111 §4.4).
-    /// - Parameter ticket: the ticket of the load whose answer invalidates the URL, if that answer may be stored
-    ///   itself.
-    func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
+    func invalidate(_ url: URL) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If a policy gives several URLs the same key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
-        for uri in Set(policies.map { $0.uri(of: parts) }) {
-            store.remove(uri: uri, by: ticket)
-            store.removeVariations(of: uri, by: ticket)
-        }
+        for uri in Set(policies.map { $0.uri(of: parts) }) { store.remove(uri: uri) }
     }
 
     // MARK: The app's call
@@ -195,14 +186,16 @@ extension CacheCore {
         var fields = (cached.response as? HTTPURLResponse).map { HeaderFields($0) }
         if isBySystem { fields = fields.map { SystemHead.restored($0) } }
         if let reason = hop.refusal(of: fields) { return reason }
-        guard let key = hop.decision.key else { return .noKey }
+        guard let key = hop.key else { return .noKey }
+        // What answers a `HEAD` is what a `GET` has brought.
+        if key.isForHead { return .methodNotCached }
         guard cached.storagePolicy != .notAllowed else { return .refused }
         var response = EntryMetadata.Response(
             cached.response, fields: fields, method: hop.facts.method,
             vary: VaryKey(response: fields ?? [:], request: hop.facts), time: now)
         if let reason = keepOnlyStorable(&response, length: cached.data.count, for: hop) {
             // The app has replaced the older response of the key, so that one must not be served any more.
-            store.remove(key.isForHead ? key.storedForHead : key)
+            store.remove(key)
             return reason
         }
         var edited = EditedResponse(isMemoryOnly: cached.storagePolicy == .allowedInMemoryOnly)
@@ -282,7 +275,7 @@ extension CacheCore {
         guard lacksTags(variant, of: hop), let key = hop.key else { return }
         let metadata = variant.metadata
         let tags = hop.options.tags
-        _ = store.update(metadata, of: key.keeping(metadata.http)) {
+        _ = store.update(metadata, of: key) {
             $0.tags = $0.tags.joined(withTags: tags)
         }
     }

@@ -8,8 +8,6 @@ package final class CacheCore: Sendable {
     let store: TieredStore
     /// The loads in progress, which identical loads may join, and background refreshes.
     package let loads = LoadTable()
-    /// The last answers of URLs that are not to be asked again yet.
-    let recent: RecentAnswers
     /// Why part of the configuration has no effect; nil if all of it has.
     private let configurationError: DiskURLCache.Error?
     /// Whether the key of a plain request is just its URL, since nothing in the configuration adds to it: see
@@ -33,7 +31,6 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         let problem: DiskURLCache.Error?
         (store, problem) = Self.open(configuration)
-        recent = RecentAnswers(limit: max(1 << 20, configuration.memoryCapacity / 8))
         let wrongRules = RuleCheck.problems(
             in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values

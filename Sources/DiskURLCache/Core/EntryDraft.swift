@@ -1,7 +1,6 @@
 import Foundation
 
-/// A response that is to be stored, by a load, a call of the app, the system's loader, or a POST whose answer serves a
-/// GET.
+/// A response that is to be stored, by a load, a call of the app, or the system's loader.
 struct EntryDraft {
     enum Storer {
         case load
@@ -19,7 +18,7 @@ struct EntryDraft {
     var file: IncomingBody?
     var edited: EditedResponse
     let storer: Storer
-    /// Why the response may not be stored, but is held in memory for a while (`RecentAnswers`); nil if it is stored.
+    /// Why the response may not be stored, but is held in memory for a while (`TieredStore.hold`); nil if it is stored.
     var heldBecause: DiskURLCache.Reason?
 
     /// An answer that a load received.

@@ -13,9 +13,6 @@ package final class ResolvedRequest: Sendable {
     /// Whether the app has set any options for it.
     let hasOptions: Bool
     private let rules: AppliedRules
-    /// The key under which an equivalent of the URL is stored, if nothing is stored for the URL alone
-    /// (No-Vary-Search).
-    let equivalent: RequestKey?
 
     init(
         _ request: DiskURLCache.Request, _ decision: KeyDecision, rules: AppliedRules,
@@ -27,29 +24,13 @@ package final class ResolvedRequest: Sendable {
         self.options = options
         self.hasOptions = hasOptions
         facts = RequestFacts(request, key: decision.key, salt: salt)
-        equivalent = nil
-    }
-
-    private init(_ request: ResolvedRequest, answeredUnder equivalent: RequestKey?) {
-        self.request = request.request
-        decision = request.decision
-        rules = request.rules
-        options = request.options
-        hasOptions = request.hasOptions
-        facts = request.facts
-        self.equivalent = equivalent
     }
 
     /// The key of the stored responses that may answer; nil for a request that is not cached.
-    package var key: RequestKey? { equivalent ?? decision.key }
+    package var key: RequestKey? { decision.key }
 
     /// Whether there is one: a load asks for that more often than for the key.
-    var hasKey: Bool { equivalent != nil || decision.isKey }
-
-    /// The request with the stored responses of an equivalent; nil for those of its own URL.
-    func answered(under equivalent: RequestKey?) -> ResolvedRequest {
-        equivalent == self.equivalent ? self : ResolvedRequest(self, answeredUnder: equivalent)
-    }
+    var hasKey: Bool { decision.isKey }
 
     /// Whether there are rules by the content type of the response.
     var dependsOnContentType: Bool { rules.dependOnContentType }

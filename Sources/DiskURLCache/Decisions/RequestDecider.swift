@@ -76,17 +76,17 @@ package struct RequestDecider {
         }
     }
 
-    /// A stored 206 can answer a request for a range that it holds, or be completed by requesting the rest.
+    /// A stored 206 can answer a request for a range that it holds. For the whole, all of it is asked for.
     private func part(_ variant: StoredVariant) -> CacheDecision {
         guard let held = PartialContent.held(by: variant),
             ["If-None-Match", "If-Modified-Since", "If-Range"].allSatisfy({ request.wish($0) == nil })
         else { return network(.rangeNotHeld) }
-        let verdict = verdict(on: variant)
         switch request.wish("Range").map(RangeRequest.init) {
         case .single(let range):
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
                 wanted.upperBound <= held.range.upperBound
             else { return network(.rangeNotHeld) }
+            let verdict = verdict(on: variant)
             guard case .reuse(let allowance) = verdict.outcome else { return network(.stale) }
             let start = held.range.lowerBound
             let bytes = wanted.lowerBound - start..<wanted.upperBound - start
@@ -96,10 +96,7 @@ package struct RequestDecider {
         case .other:
             return network(.unsupportedRange)
         case .malformed, nil:
-            guard mayUseNetwork, !policy.revalidates, !directives.noCache,
-                let completion = PartialContent.completion(of: variant, isFresh: verdict.freshness.isFresh)
-            else { return network(.rangeNotHeld) }
-            return .revalidate(completion)
+            return network(.rangeNotHeld)
         }
     }
 

@@ -4,8 +4,6 @@ import Foundation
 package struct Exchange: Sendable {
     /// The client's request, without the fields that a revalidation added.
     var request: RequestFacts
-    /// The target: for `Content-Location` of a POST, and for events.
-    var url: String?
     /// The decision before the request was sent, if that was a revalidation.
     var revalidation: Revalidation?
     var variants: [StoredVariant]
@@ -48,10 +46,6 @@ indirect enum ResponseDecision: Sendable, Equatable {
     /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of the
     /// variant.
     case freshen(StoredVariant, StoredResponse, Presentation, changes: [StoreChange])
-    /// A 206 with the rest of a partially stored response: the whole body is the body of the variant followed by the
-    /// arriving bytes. If both have the right lengths, answer with the whole, and store it if the verdict says
-    /// so. If not, send the client's request again, as for `repeatRequest`.
-    case combine(StoredVariant, StoredResponse, PartialContent.Parts, StorageVerdict)
     /// The origin answered with an error, and a stored response replaces it (RFC 5861 §4).
     case useStaleOnError(Reuse)
     /// The answer is a reply to the fields that the cache added, and matches no stored response: send the client's
@@ -63,8 +57,8 @@ indirect enum ResponseDecision: Sendable, Equatable {
 
 /// Whether the answer is to be stored.
 package enum StorageVerdict: Sendable, Equatable {
-    /// Store the response, and remove those that it replaces. Its method may differ from the request's: the answer to a
-    /// POST may be stored for GET. `servesOthers`: the next identical request could be answered without the origin.
+    /// Store the response, and remove those that it replaces. `servesOthers`: the next identical request could be
+    /// answered without the origin.
     case store(StoredResponse, replacing: [StoredVariant], servesOthers: Bool)
     case refuse(DiskURLCache.Reason)
     /// Do not store the response, for this reason. Hold it in memory apart from what is stored: the app does not want
@@ -89,35 +83,13 @@ extension ResponseDecision {
                 options: exchange.storedOptions ?? options, now: exchange.responseTime)
             if let reuse = decider.errorFallback().reuse { return .useStaleOnError(reuse) }
         }
-        if let revalidation = exchange.revalidation {
-            switch revalidation.purpose {
-            case .validate where exchange.status == 304:
-                let decision = Freshening.decision(for: exchange, revalidation: revalidation, options: options)
-                if let decision { return decision }
-                // A 304 that confirms no stored response answers the client, if the client's request had a condition.
-                if !isAnswerToClient(exchange, revalidation) { return .repeatRequest }
-            // The client did not ask for a part and set no condition: an answer with one of these statuses is a reply
-            // to the fields that the cache added.
-            case .complete(let start) where [206, 304, 416].contains(exchange.status):
-                return completion(of: exchange, revalidation: revalidation, from: start, options: options)
-            case .validate, .complete:
-                break
-            }
+        if let revalidation = exchange.revalidation, exchange.status == 304 {
+            let decision = Freshening.decision(for: exchange, revalidation: revalidation, options: options)
+            if let decision { return decision }
+            // A 304 that confirms no stored response answers the client, if the client's request had a condition.
+            if !isAnswerToClient(exchange, revalidation) { return .repeatRequest }
         }
         return deliver(exchange, options: options)
-    }
-
-    private static func completion(
-        of exchange: Exchange, revalidation: Revalidation, from start: Int, options: CachingOptions
-    ) -> ResponseDecision {
-        guard let variant = revalidation.variant,
-            let (whole, parts) = PartialContent.combined(
-                exchange, with: variant, from: start, isShared: options.isShared)
-        else { return .repeatRequest }
-        let prohibition =
-            exchange.refusal ?? Storability.prohibition(ofUpdated: whole, by: exchange, options: options)
-        let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [variant], servesOthers: false)
-        return .combine(variant, whole, parts, verdict)
     }
 
     /// Whether a 304 means a tag that the client named. Without a tag in it that is certain if the cache has added

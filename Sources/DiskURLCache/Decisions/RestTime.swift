@@ -8,20 +8,20 @@ extension ReuseFacts {
     ///
     /// Counts from the arrival: the origin's clock makes no difference.
     func rest(_ options: CachingOptions, now: Date) -> DiskURLCache.Reason? {
-        guard options.restsAfterAnswers, staleSince == nil else { return nil }
+        guard let rest = rest(options), staleSince == nil else { return nil }
         let elapsed = now.timeIntervalSince(responseTime)
-        // The clock was set back.
-        guard elapsed >= 0 else { return nil }
-        if let interval = options.minimumInterval, elapsed < Double(interval) { return .minimumInterval }
-        if let lifetime = errorLifetime(options), elapsed < Double(lifetime) { return .errorLifetime }
-        return nil
+        // If the clock was set back, the time is less than 0.
+        return elapsed >= 0 && elapsed < Double(rest.seconds) ? rest.reason : nil
     }
 
-    /// For how long the error answers; nil for a success, and if the app has not asked for it. An origin that names a
-    /// time itself (RFC 9110 §10.2.3) is not asked sooner, for at most a day.
-    private func errorLifetime(_ options: CachingOptions) -> Int64? {
-        guard isError, let lifetime = options.errorLifetime else { return nil }
-        return max(lifetime, min(retryAfter ?? 0, 86_400))
+    /// For how long the response answers by the app's wish, and by which one; nil without any. An origin that sends an
+    /// error and names a time itself (RFC 9110 §10.2.3) is not asked sooner, for at most a day.
+    func rest(_ options: CachingOptions) -> (seconds: Int64, reason: DiskURLCache.Reason)? {
+        guard options.restsAfterAnswers else { return nil }
+        let lifetime = isError ? options.errorLifetime : nil
+        guard let wished = [options.minimumInterval, lifetime].compactMap(\.self).max() else { return nil }
+        let named = isError ? min(retryAfter ?? 0, 86_400) : 0
+        return (max(wished, named), options.minimumInterval == wished ? .minimumInterval : .errorLifetime)
     }
 }
 
@@ -38,7 +38,7 @@ extension Storability {
     ) -> StorageVerdict? {
         guard options.restsAfterAnswers, isHoldable(exchange.request, refusedBecause: reason) else { return nil }
         guard (200...599).contains(exchange.status), exchange.status != 206, exchange.status != 304 else { return nil }
-        if isReplaceable(exchange, options) || isForOneUser(exchange, options) { return nil }
+        if isForOneUser(exchange, options) { return nil }
         guard StorableFields.areWellFormed(exchange.fields) else { return nil }
         var vary = VaryKey(response: exchange.fields, request: exchange.request)
         // The app asks for this URL's last answer, on whatever that depends.
@@ -53,20 +53,10 @@ extension Storability {
 
     private static func isHoldable(_ request: RequestFacts, refusedBecause reason: DiskURLCache.Reason) -> Bool {
         if request.method == "HEAD", !request.directives.noStore {
-            // The answer to a `HEAD` is stored with status 200 only; the reason says that of the method.
+            // The answer to a `HEAD` is never stored; the reason says that of the method.
             return reasons.contains(reason) || reason == .methodNotCached
         }
         return request.isRetrieval && reasons.contains(reason)
-    }
-
-    /// Whether a stored response replaces this error for requests that do not reload: it answers them until the origin
-    /// may be asked again.
-    private static func isReplaceable(_ exchange: Exchange, _ options: CachingOptions) -> Bool {
-        guard StatusCode.isServerTrouble(exchange.status) else { return false }
-        let decider = RequestDecider(
-            request: exchange.request, variants: exchange.variants, policy: .useProtocol,
-            options: exchange.storedOptions ?? options, now: exchange.responseTime)
-        return decider.errorFallback().reuse != nil
     }
 
     /// Those that are not about credentials or a damaged answer.

@@ -1,19 +1,12 @@
 import Foundation
 
-/// A request to the origin that validates a stored response (RFC 9111 §4.3.1), or completes it (RFC 9111 §3.4).
+/// A request to the origin that validates a stored response (RFC 9111 §4.3.1).
 package struct Revalidation: Sendable, Equatable {
-    package enum Purpose: Sendable, Equatable {
-        case validate
-        /// The stored part ends here; the request is for the rest.
-        case complete(from: Int)
-    }
-
     /// The selected variant; nil if `Vary` selects none, and the validators of other variants are offered.
     package var variant: StoredVariant?
     /// Fields to set on the request; they replace fields of the same name.
     package var fields: HeaderFields
     package var reason: DiskURLCache.Reason
-    package var purpose = Purpose.validate
 
     /// Those that are sent: the client's and the cache's.
     var tags: [EntityTag] {

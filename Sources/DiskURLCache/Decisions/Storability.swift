@@ -13,12 +13,14 @@ package enum Storability {
         let request = exchange.request
         let control = CacheControl(exchange.fields["Cache-Control"])
         let directives = ResponseDirectives(exchange.fields, control: control, targeted: options.targetedFields)
-        guard let method = method(of: exchange, options: options) else { return .refuse(.methodNotCached) }
+        // What a GET has brought answers a HEAD, and is updated by it (`HeadUpdate`). The answer to a POST that says it is
+        // what a GET would get (RFC 9110 §9.3.3) may be left out.
+        guard request.method != "HEAD", options.isCacheable(request.method) else { return .refuse(.methodNotCached) }
         if let reason = prohibition(ofStatus: exchange.status, to: request, said: directives) {
             return .refuse(reason)
         }
         var response = StoredResponse(
-            method: method, status: exchange.status, fields: exchange.fields, requestTime: exchange.requestTime,
+            method: request.method, status: exchange.status, fields: exchange.fields, requestTime: exchange.requestTime,
             responseTime: exchange.responseTime, vary: VaryKey(response: exchange.fields, request: request))
         if let reason = prohibition(of: response, by: exchange, said: directives, options: options) {
             return .refuse(reason)
@@ -31,7 +33,8 @@ package enum Storability {
         guard look.areWellFormed else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
-        let servesOthers = facts.needNoValidation(options, now: exchange.responseTime)
+        let rests = facts.rest(options, now: exchange.responseTime) != nil
+        let servesOthers = rests || facts.needNoValidation(options, now: exchange.responseTime)
         response.fields = look.kept
         // RFC 9110 §6.6.1
         if !look.hasDate { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
@@ -42,17 +45,12 @@ package enum Storability {
             guard PartialContent.isStorable(exchange, lifetime: lifetime, replacing: matching) else {
                 return .refuse(.partialContent)
             }
-        } else if request.method != "GET", response.method == "GET" {
-            // RFC 9110 §9.3.3: only with explicit freshness may a later GET get the answer to a POST. Neither the
-            // heuristic nor a lifetime set by the cache's owner is explicit.
-            guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds.count > 0 else {
-                return .refuse(.notReusable)
-            }
-            return .store(response, replacing: [], servesOthers: servesOthers)
-        } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
+        } else if ![200, 203, 204].contains(exchange.status), lifetime == 0,
+            !(rests && StatusCode.isReplacement(exchange.status))
+        {
             // An error or a redirect that is never fresh is not stored: it would replace a success, which can still be
             // used when the server fails or the cache is offline. A success without a lifetime is stored for that
-            // purpose.
+            // purpose, and so is what replaces a success anyway, as long as the app lets it answer.
             return .refuse(
                 StatusCode.isHeuristicallyCacheable(exchange.status) ? .notReusable : .statusNotCacheable)
         }
@@ -92,38 +90,13 @@ package enum Storability {
         return said.noStore ? .noStore : nil
     }
 
-    /// The reason not to keep a stored response after an answer updated or completed it.
+    /// The reason not to keep a stored response after an answer updated it.
     static func prohibition(
         ofUpdated response: StoredResponse, by exchange: Exchange, options: CachingOptions
     ) -> DiskURLCache.Reason? {
         let said = ResponseDirectives(response.fields, targeted: options.targetedFields)
         return prohibition(of: response, by: exchange, said: said, options: options)
             ?? (StorableFields.areWellFormed(response.fields) ? nil : .malformed)
-    }
-
-    /// The method for which the response would be stored; nil when responses to the request's are never stored.
-    private static func method(of exchange: Exchange, options: CachingOptions) -> String? {
-        let method = exchange.request.method
-        // The response to a GET answers a HEAD, and is updated by it (`HeadUpdate`).
-        if method == "HEAD",
-            exchange.status != 200 || exchange.variants.contains(where: { $0.response.method != "HEAD" })
-        {
-            return nil
-        }
-        if !options.isCacheable(method) {
-            return method == "POST" && isRepresentationOfTarget(exchange) ? "GET" : nil
-        }
-        return method
-    }
-
-    /// RFC 9110 §9.3.3: a POST's 200 whose `Content-Location` is the target holds what a GET would get.
-    private static func isRepresentationOfTarget(_ exchange: Exchange) -> Bool {
-        guard exchange.status == 200, let target = exchange.url.flatMap({ URL(string: $0) }),
-            let location = exchange.fields.single("Content-Location")
-        else { return false }
-        // An empty reference is the target itself (RFC 3986 §4.4); Foundation makes no URL of it.
-        if location.isEmpty { return true }
-        return URL(string: location, relativeTo: target)?.absoluteURL == target.absoluteURL
     }
 
     /// A stored response is removed if the new one matches every request that it matches, since it would never be

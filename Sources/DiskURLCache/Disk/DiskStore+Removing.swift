@@ -90,10 +90,10 @@ extension DiskStore {
     /// Marks every entry that meets all conditions as stale, by a new tail of its record. Other caches are told that
     /// these may have been removed, or all without a resource, so that they forget what they have in memory. A record that gets no tail, for
     /// example on a full disk, is removed.
-    package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {
+    package func markStale(matching criteria: EntryCriteria, at time: Date) {
         removing(criteria) { () throws(Errno) in
             for row in try rows(for: criteria) where criteria.mayMatch(row) && records.matches(criteria, row) {
-                withIO { records.markStale(row, matching: criteria, at: time, sequence: sequence, &$0.events) }
+                withIO { records.markStale(row, matching: criteria, at: time, &$0.events) }
             }
         }
     }

@@ -42,7 +42,7 @@ package protocol StorageLayer: AnyObject, Sendable {
     func remove(_ key: RequestKey, variant: VaryKey)
     func remove(matching criteria: EntryCriteria)
     /// Marks the matching entries as stale, or removes those that cannot be marked.
-    func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64)
+    func markStale(matching criteria: EntryCriteria, at time: Date)
     func removeAll()
 
     // Changes by other caches, from any thread.

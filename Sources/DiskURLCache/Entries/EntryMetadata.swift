@@ -16,8 +16,8 @@ package struct EntryMetadata: Sendable, Equatable {
         var isPinned: Bool
     }
 
-    /// Orders the versions of a variant: a larger number is more recent, even if the clock was set back. From
-    /// `EntrySequence`, which the store asks; 0 before.
+    /// Names the response and counts its changes (`EntrySequence`): a larger number is more recent, even if the clock was
+    /// set back. The store gives it; 0 before.
     package var sequence: UInt64 {
         get { contents.values.sequence }
         set { contents.change { $0.sequence = newValue } }
@@ -78,33 +78,29 @@ package struct EntryMetadata: Sendable, Equatable {
         if case .http(let response) = response { response } else { nil }
     }
 
+    /// A pin, a tag or a mark changes the entry. The 256th change carries into the time: at worst a refresh that is under
+    /// way changes nothing.
+    mutating func revise() { sequence = max(sequence, sequence &+ 1) }
+
     /// The lifetime of the response ends now, if it has not ended by an earlier mark. False for a response that is not
     /// HTTP, which no load uses.
-    /// - Parameter sequence: the new number: an answer that was asked for before does not change the entry any more.
-    mutating func markStale(at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) -> Bool {
+    mutating func markStale(at time: Date) -> Bool {
         guard case .http(var http) = response else { return false }
         if http.staleSince == nil { http.staleSince = time }
         response = .http(http)
-        self.sequence = sequence(time, self.sequence)
+        revise()
         return true
     }
 
-    /// Whether both are of the same response, as the origin sent or last confirmed it. A tag or a pin that came since
-    /// gives the entry another number, and says nothing about the response.
+    /// Whether both are of the same response, as the origin sent or last confirmed it. The number alone does not tell:
+    /// two processes that store two variants at the same time may give both the same one.
     func isSameResponse(as other: EntryMetadata) -> Bool {
-        isSameEntry(as: other) || storedAt == other.storedAt && response == other.response
+        sequence >> 8 == other.sequence >> 8 && varyKey == other.varyKey
     }
 
-    /// Whether both are of one entry of a key, with nothing changed in between. The number alone does not tell: two
-    /// processes that change two variants at the same time may give both the same one.
+    /// Whether both are of one entry of a key, with nothing changed in between.
     package func isSameEntry(as other: EntryMetadata) -> Bool {
         sequence == other.sequence && varyKey == other.varyKey
-    }
-
-    /// Which of two variants that both match a request is the answer (RFC 9111 §4): the one that was stored or
-    /// confirmed later. A tag, a pin or a mark gives an entry a larger number, and makes its response no newer.
-    package func isMoreRecent(than other: EntryMetadata) -> Bool {
-        storedAt != other.storedAt ? storedAt > other.storedAt : sequence > other.sequence
     }
 
     /// The values that tell the variants of one key apart.

@@ -44,7 +44,14 @@ extension Presentation {
     ///   the validating answer's own `Age` stays.
     func head(of stored: StoredResponse, age: Int64?) -> ResponseHead {
         var fields = stored.fields
-        if let age { fields.set("Age", String(max(0, age))) }
+        if let age {
+            fields.set("Age", String(max(0, age)))
+            // It counts from the arrival.
+            if stored.status >= 400, let seconds = fields["Retry-After"].flatMap(Int64.init) {
+                let resident = age - Age.OnArrival(of: stored).corrected
+                fields.set("Retry-After", String(max(0, seconds - max(0, resident))))
+            }
+        }
         switch self {
         case .whole, .headersOnly:
             break

@@ -163,9 +163,10 @@ extension DiskURLCache.Reason {
         advice: "Include the body in the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:).")
     /// Only `GET`, `HEAD` and `QUERY` are cached, and the methods of ``KeyPolicy/includingBody(ofMethods:asJSON:)``.
     static let methodNotCached = Self(
-        "method-not-cached", "this method is cached only if the key policy includes the body", "RFC 9111 §2",
+        "method-not-cached", "only a GET or QUERY is stored, and another method if the key policy includes its body",
+        "RFC 9111 §2",
         advice:
-            "If the request only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:); the response needs a lifetime."
+            "If a request of another method only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:asJSON:); the response needs a lifetime."
     )
     static let queryWithoutContent = Self(
         "query-without-content", "it is a QUERY without a body, or its body is not known", "RFC 10008 §2",

@@ -73,13 +73,15 @@ extension DiskURLCache {
         /// Which stored response may replace an error, or answer while the cache is offline; nil: `.asServed`.
         public var fallback: Fallback?
         /// The URL is asked at most once in this time, whatever its answer says: `no-store`, `Vary: *`, an error, a
-        /// lifetime that is over. Meanwhile its last answer is given, or its failure. It counts from the arrival of
-        /// the answer. An answer that may not be stored is held for this time, in memory alone, so it does not outlive
-        /// the process. A request that reloads (`cachePolicy`, `no-cache`, `max-age=0`) is sent all the same.
+        /// lifetime that is over. Meanwhile its last answer is given. It counts from the arrival of the answer; if an
+        /// error sends a longer `Retry-After`, that counts, for at most a day. What HTTP lets a cache store, such as a
+        /// 404 or a 301, is stored for this time, on disk too. What it does not is held in memory, in this process. A
+        /// request that never got an answer is sent again, and so is one that reloads (`cachePolicy`, `no-cache`,
+        /// `max-age=0`).
         public var minimumInterval: TimeSpan?
         /// An error (status 400 and above) answers for this time, if the server does not send a lifetime with it. If it
-        /// sends a longer `Retry-After`, for that time, at most a day. Errors are held in memory, and replace no stored
-        /// response.
+        /// sends a longer `Retry-After`, for that time, at most a day. A 404 or 410 is stored, and replaces what was
+        /// stored. Other errors are held in memory, in this process, and replace no stored response.
         public var errorLifetime: TimeSpan?
         /// Whether the answer to an unsafe request (`POST`, `PUT`, `DELETE` …) removes all stored responses of its URL
         /// (RFC 9111 §4.4); nil: true. False for a URL behind which there are many resources, such as an endpoint of

@@ -58,13 +58,16 @@ package struct RequestKey: Sendable, Hashable {
     /// Whether the key is that URL, byte for byte.
     func isURL(_ url: String) -> Bool { text.hasSameBytes(as: url) }
 
-    /// The key of a response that was stored for `HEAD` itself, which does not answer a `GET`.
-    var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
-
-    /// The key under which a response is stored that was found by looking up this key: this one, or `storedForHead`.
-    func keeping(_ response: StoredResponse?) -> RequestKey {
-        isForHead && response?.method == "HEAD" ? storedForHead : self
+    /// The key of an answer that may not be stored, and is held for a while (`TieredStore.hold`). The answer to a `HEAD`
+    /// says nothing about a `GET`: some servers refuse the one and answer the other.
+    func held(forHead: Bool) -> RequestKey {
+        RequestKey(text: Self.heldPrefix + (forHead ? "HEAD " : "") + text, uri: uri, isForHead: false)
     }
+
+    var isHeld: Bool { text.hasPrefix(Self.heldPrefix) }
+
+    // No other key begins with a line break.
+    private static let heldPrefix = "\nheld "
 
     private var host: String { URLCanonicalizer.host(ofNormal: uri) }
 

@@ -34,15 +34,6 @@ final class DirectLoad: LoadClient {
         state = Mutex(State())
     }
 
-    /// A load that has ended.
-    fileprivate init(_ head: DeliveredHead, _ body: Data, _ report: LoadReport) {
-        acceptsPieces = false
-        redirect = nil
-        var pieces = CallQueue()
-        if !body.isEmpty { pieces.append(.load(body)) }
-        state = Mutex(State(head: head, pieces: pieces, end: .success(()), report: report))
-    }
-
     /// Looks for a part of the state once. If it is missing, waits until the state has changed, and returns nil: the
     /// caller looks again then.
     fileprivate func next<Part>(_ part: (inout State) throws -> Part?) async throws -> Part? {
@@ -140,16 +131,13 @@ package typealias CacheRedirect =
 
 /// Reads a load at its own pace. The load continues as long as there is a reader, and is cancelled with it.
 package final class LoadReader: Sendable {
-    private enum Course {
-        /// Memory had the answer.
-        case ended(LoadReport)
-        case driven(LoadDriver)
-    }
-
     private let load: DirectLoad
     private let cache: CacheCore
     private let transport: any LoadTransport
-    private let course: Course
+    /// Nil if memory had the answer.
+    let driver: LoadDriver?
+    /// Before the first step.
+    private let begun: LoadReport
     private let timeout: TimeInterval?
     /// Those of the pieces that were read; nil if the configuration wants none to be compared, or the head states none.
     private let digests: Mutex<BodyDigests?>?
@@ -177,20 +165,13 @@ package final class LoadReader: Sendable {
         self.transport = transport
         self.timeout = timeout
         digests = cache.configuration.wrongDigest == .failed ? Mutex(nil) : nil
-        if let (head, body, report) = beginning.end() {
-            load = DirectLoad(head, body, report)
-            course = .ended(report)
-        } else {
-            load = DirectLoad(acceptsPieces: beginning.machine.streams, redirect: redirect)
-            let step = beginning.step
-            let driver = LoadDriver(beginning, transport: transport, client: load)
-            course = .driven(driver)
-            driver.start(with: step, at: .network)
-        }
+        begun = beginning.machine.report
+        load = DirectLoad(acceptsPieces: beginning.machine.streams, redirect: redirect)
+        driver = beginning.go(over: transport, to: load, at: .network)
     }
 
     deinit {
-        if case .driven(let driver) = course { load.drop(driver) }
+        if let driver { load.drop(driver) }
     }
 
     package func cancel(_ error: any Error = CancellationError()) { load.cancel(driver, error) }
@@ -300,15 +281,7 @@ package final class LoadReader: Sendable {
     package var report: DiskURLCache.Report { loadReport.publicReport(cacheName: cache.cacheStatusName) }
 
     /// The load so far.
-    private var loadReport: LoadReport {
-        switch course {
-        case .ended(let report): report
-        case .driven(let driver): load.state.withLock { $0.report } ?? driver.report
-        }
-    }
-
-    /// Nil if memory had the answer.
-    var driver: LoadDriver? { if case .driven(let driver) = course { driver } else { nil } }
+    private var loadReport: LoadReport { load.state.withLock { $0.report } ?? driver?.report ?? begun }
 
     /// - Parameter part: picks the wanted part of the state; nil while it is missing.
     private func receive<Part: Sendable>(

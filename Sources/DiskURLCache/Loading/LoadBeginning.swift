@@ -37,10 +37,27 @@ struct LoadBeginning {
         }
     }
 
-    /// Whether memory has the answer, and the cookies of the request make no difference to it.
+    /// Whether memory has the answer, and cookies make no difference to that. (The key ignores them.)
     var isAnsweredForAllCookies: Bool {
-        guard case .answer = step, cache.ignoresCookies(of: machine.hop.request) else { return false }
+        guard case .answer = step else { return false }
         return !machine.stored.variants.contains { $0.metadata.varyKey.names("cookie") }
+    }
+
+    /// Does the load.
+    /// - Parameter place: on the client's queue inside `startLoading`, or elsewhere.
+    /// - Returns: nil if the client has the whole answer already.
+    consuming func go(
+        over transport: any LoadTransport, to client: any LoadClient, at place: LoadDriver.Place
+    ) -> LoadDriver? {
+        if let (head, body, report) = end() {
+            let calls: [LoadCall] =
+                body.isEmpty ? [.receive(head), .finish(report)] : [.receive(head), .load(body), .finish(report)]
+            if place == .client { client.perform(calls) } else { client.send(calls) }
+            return nil
+        }
+        let driver = LoadDriver(machine, cache, transport, client)
+        driver.start(with: step, at: place)
+        return driver
     }
 
     /// Ends the load, if memory has its answer. An answer that gets further tags is left to a driver, since they are

@@ -108,18 +108,16 @@ extension LoadDriver {
         let options = cache.cachingOptions(for: state.withLock { $0.hop }, response: head.fields)
         let now = cache.now
         if client == nil, head.status >= 200 { limitRefresh(to: 10) }
-        let received = state.withLock { state -> (actions: [LoadMachine.Action], ResolvedRequest, StoreTicket?)? in
+        let actions = state.withLock { state -> [LoadMachine.Action]? in
             guard state.fetch === token else { return nil }
             // A later head is of a part of a multipart answer.
             if state.machine.awaitsHead { state.networkHead = head }
             state.machine.report.respondedAt = now
-            let (hop, ticket) = (state.hop, state.ticket)
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
-            let head = LoadMachine.Event.head(status: head.status, fields: head.fields, options: options, now: now)
-            return (state.machine.handle(head), hop, ticket)
+            return state.machine.handle(
+                .head(status: head.status, fields: head.fields, options: options, now: now))
         }
-        guard let (actions, hop, ticket) = received else { return false }
-        cache.noteAnswer(status: head.status, to: hop, ticket)
+        guard let actions else { return false }
         perform(actions[...], at: place)
         if (300...399).contains(head.status) { limitRedirectBody() }
         return true
@@ -144,15 +142,13 @@ extension LoadDriver {
     private func receiveEnd(_ error: Swift.Error?, of token: FetchToken, at place: Place) {
         let now = cache.now
         token.end()
-        let ended = state.withLock { state -> (actions: [LoadMachine.Action], ResolvedRequest, StoreTicket?)? in
+        let actions = state.withLock { state -> [LoadMachine.Action]? in
             guard state.fetch === token else { return nil }
             state.fetch = nil
             state.body?.complete()
-            let (hop, ticket) = (state.hop, state.ticket)
-            return (state.machine.handle(.ended(error, now: now)), hop, ticket)
+            return state.machine.handle(.ended(error, now: now))
         }
-        guard let (actions, hop, ticket) = ended else { return }
-        if let error { cache.noteFailure(error, of: hop, ticket) }
+        guard let actions else { return }
         // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
         perform(actions[...], at: place)
@@ -263,7 +259,7 @@ extension LoadDriver {
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }
-        let refreshed = cache.resolve(request, variant: transport.keyVariant).answered(under: hop.equivalent)
+        let refreshed = cache.resolve(request, variant: transport.keyVariant)
         let driver = LoadDriver(cache: cache, request: refreshed, transport: transport, client: nil, refreshKey: key)
         driver.limitRefresh(to: 1)
         return { [cache] in

@@ -41,17 +41,6 @@ extension LoadDriver {
             fields, status: status, method: hop.facts.method, isDecoded: transport.decodesBodies)
     }
 
-    /// Which digest contradicts the body that is to be stored: as it arrived, or joined of two parts.
-    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: ArrivingBody?, of hop: ResolvedRequest) -> String?
-    {
-        if let field = body?.wrongDigest { return field }
-        guard let joined = storing.joined,
-            var digests = statedDigests(storing.response.fields, status: storing.response.status, of: hop)
-        else { return nil }
-        digests.update(joined)
-        return digests.contradiction
-    }
-
     func keep(_ piece: Data) {
         guard let body = state.withLock({ $0.body }) else { return }
         // One slow reader does not hold up others.
@@ -83,7 +72,7 @@ extension LoadDriver {
         guard let key = hop.key else { return }
         if usedCredentials { return note(.credentials) }
         if let basis = storing.basis, !isStored(basis, of: key) { return note(.removedMeanwhile) }
-        if let field = wrongDigest(storing, body, of: hop) {
+        if let field = body?.wrongDigest {
             note(.wrongDigest(in: field))
             cache.hub.emit(
                 .notStored(url: hop.request.foundationURL?.removingCredentials, reason: .wrongDigest(in: field)))
@@ -106,12 +95,12 @@ extension LoadDriver {
         }
     }
 
-    /// The body to store: the one that the app made, or that was joined of two parts, or else the one that arrived. Nil
-    /// if the load was cancelled since its answer ended: its end has discarded the body.
+    /// The body to store: the one that the app made, or else the one that arrived. Nil if the load was cancelled since
+    /// its answer ended: its end has discarded the body.
     private func content(
         of storing: LoadMachine.Storing, _ arrived: ArrivingBody?
     ) -> Result<ArrivingBody.Whole, DiskURLCache.Reason>? {
-        if let data = storing.edited.data ?? storing.joined { return .success(ArrivingBody.Whole(body: .memory(data))) }
+        if let data = storing.edited.data { return .success(ArrivingBody.Whole(body: .memory(data))) }
         return arrived?.content
     }
 
@@ -129,8 +118,7 @@ extension LoadDriver {
 
     /// Removes the response, also if an older answer has changed it since it was found.
     private func remove(_ variant: StoredVariant, of key: RequestKey, by ticket: StoreTicket?) {
-        let response = variant.metadata.http
-        cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
+        cache.store.remove(key, variant.metadata, by: ticket)
     }
 
     func apply(_ change: StoreChange) {
@@ -149,8 +137,7 @@ extension LoadDriver {
     }
 
     /// Asks the delegate, then `Configuration.willCacheResponse`. Both may change the response to store, or refuse it.
-    /// - Parameter joined: see `LoadMachine.Action`.
-    func confirmStorage(_ response: StoredResponse, _ joined: Data?, byDelegate: Bool) {
+    func confirmStorage(_ response: StoredResponse, byDelegate: Bool) {
         let (hop, body, hasEnded) = state.withLock { ($0.hop, $0.body, $0.machine.hasEnded) }
         // Cancelled meanwhile, and the body is discarded: nobody is asked about a response without one.
         guard !hasEnded else { return }
@@ -164,8 +151,7 @@ extension LoadDriver {
         // The question may wait long for a slow client, and what is not in the file would be in memory meanwhile.
         body?.writeRest()
         if let refusal = body?.refusal { return refuse(refusal) }
-        let read = joined.map { joined in { @Sendable in joined } } ?? body?.reading
-        let cached = Self.proposed(response, for: hop.request, read: read)
+        let cached = Self.proposed(response, for: hop.request, read: body?.reading)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
             let admission =

@@ -47,9 +47,10 @@ final class LoadDriver: FetchReceiver, Sendable {
     private let refreshKey: RequestKey?
     private let span: Trace.Span = Trace.begin("load")
 
-    private init(
+    /// Goes on with a load that has begun: with `start(with:at:)`.
+    init(
         _ machine: LoadMachine, _ cache: CacheCore, _ transport: any LoadTransport, _ client: (any LoadClient)?,
-        refreshKey: RequestKey?
+        refreshKey: RequestKey? = nil
     ) {
         self.cache = cache
         self.transport = transport
@@ -77,11 +78,6 @@ final class LoadDriver: FetchReceiver, Sendable {
             request, streams: client?.acceptsPieces == true,
             confirmsStorage: cache.editsResponses || client?.confirmsStorage == true, at: cache.now)
         self.init(machine, cache, transport, client, refreshKey: refreshKey)
-    }
-
-    /// Goes on with a load that has begun: with `start(with:at:)`.
-    convenience init(_ beginning: consuming LoadBeginning, transport: any LoadTransport, client: any LoadClient) {
-        self.init(beginning.machine, beginning.cache, transport, client, refreshKey: nil)
     }
 
     /// The load so far.
@@ -113,8 +109,10 @@ final class LoadDriver: FetchReceiver, Sendable {
             defer { state.fetch = nil }
             return (actions, true, state.fetch)
         }
-        if let further = state.withLock({ $0.machine.furtherTime(after: seconds) }) {
-            setDeadline(in: further) { [self] in endTimeForHead(of: seconds) }
+        // A stored response that replaces the answer of the network is being read. A time that is short for the network
+        // would be too short for a disk, too.
+        if state.withLock({ $0.machine.isReading }) {
+            setDeadline(in: max(seconds, 1)) { [self] in endTimeForHead(of: seconds) }
         }
         guard isOver else { return }
         stopWaiting()
@@ -189,11 +187,11 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .deliverGathered: if let data = state.withLock({ $0.body })?.gathered { calls.append(.load(data)) }
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
-            case .confirmStorage(let response, let joined, let byDelegate):
+            case .confirmStorage(let response, let byDelegate):
                 // The client is asked behind what it gets before that.
                 deliver(calls, at: place)
                 calls = []
-                confirmStorage(response, joined, byDelegate: byDelegate)
+                confirmStorage(response, byDelegate: byDelegate)
             case .store(let storing): store(storing)
             case .change(let change): apply(change)
             case .forget(let keys):
@@ -295,9 +293,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             entry = variant.load()
             body = entry.map { .memory($0.body) }
         }
-        let now = cache.now
-        let arrived = state.withLock { $0.machine.readsForAnswer ? $0.body : nil }
-        handle(.body(body, entry: entry, gathered: arrived?.gathered ?? Data(), now: now), at: place)
+        handle(.body(body, entry: entry, now: cache.now), at: place)
     }
 
     // MARK: The end

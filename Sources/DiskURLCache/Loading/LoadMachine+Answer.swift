@@ -7,7 +7,6 @@ extension LoadMachine {
     /// The first step of a hop: what `.found` does, without an event.
     mutating func decide(by stored: StoredResponses, now: Date) -> [Action] {
         self.stored = stored
-        if stored.equivalent != nil || hop.equivalent != nil { hop = hop.answered(under: stored.equivalent) }
         return decide(now: now)
     }
 
@@ -23,9 +22,9 @@ extension LoadMachine {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
             decision = decider(now: now, policy: .revalidate(because: .cachePolicy)).decision()
         }
+        if let reuse = stored.standIn, !isCycle(reuse) { decision = .useStored(reuse) }
         if waited != nil, let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }
         switch decision {
-        case .revalidate where stored.failure != nil, .fetch where stored.failure != nil: return repeatFailure(now: now)
         case .useStored(let reuse):
             if let entry = reuse.variant.entry { return answer(reuse, body: .memory(entry.body), now: now) }
             state = .reading(reuse)
@@ -39,22 +38,11 @@ extension LoadMachine {
         }
     }
 
-    /// The last request failed, and the URL is not to be asked again yet. Answers as if the request had failed again.
-    private mutating func repeatFailure(now: Date) -> [Action] {
-        guard let failure = stored.failure else { return [] }
-        stored = stored.withoutFailure
-        if let reuse = decider(now: now).errorFallback().reuse, !isCycle(reuse) {
-            state = .reading(reuse)
-            return [.readBody(reuse.variant)]
-        }
-        return fail(failure, because: .notAllowed(.minimumInterval))
-    }
-
     /// The reuse of a response that the load would validate, if the load for which this one waited has just done that:
     /// the origin has confirmed or sent it after this hop began, so one question is enough for both.
     private func confirmedMeanwhile(_ decision: CacheDecision, now: Date) -> Reuse? {
-        guard case .revalidate(let revalidation) = decision, case .validate = revalidation.purpose,
-            let variant = revalidation.variant, variant.response.responseTime >= hopStartedAt
+        guard case .revalidate(let revalidation) = decision, let variant = revalidation.variant,
+            variant.response.responseTime >= hopStartedAt
         else { return nil }
         return decider(now: now).reuse(of: variant)
     }
@@ -129,9 +117,7 @@ extension LoadMachine {
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
         case .reading(let reuse, _): return !(300...399).contains(reuse.variant.response.status)
-        case .readingForAnswer(let answer, let variant):
-            guard case .freshen = answer.decision else { return false }
-            return !(300...399).contains(variant.response.status)
+        case .readingForAnswer(_, let variant): return !(300...399).contains(variant.response.status)
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }

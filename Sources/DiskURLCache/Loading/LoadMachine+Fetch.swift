@@ -16,12 +16,8 @@ extension LoadMachine {
     }
 
     /// The time for a head is over. If the client has none, the network counts as failed, now and for the rest of the
-    /// load. See `furtherTime` for what has some more.
+    /// load.
     mutating func endTimeForHead(now: Date) -> [Action] {
-        if isCompleting, arrivedBytes != bytesInTime {
-            bytesInTime = arrivedBytes
-            return []
-        }
         let error = loadError(.timedOut)
         switch state {
         case .fetching(let fetch) where fetch.answer?.isDelivered != true:
@@ -52,7 +48,7 @@ extension LoadMachine {
         _ head: ResponseHead, fetch: Fetch, options: CachingOptions, now: Date
     ) -> [Action] {
         var exchange = Exchange(
-            request: facts, url: hop.request.url, revalidation: fetch.revalidation, variants: stored.variants,
+            request: facts, revalidation: fetch.revalidation, variants: stored.variants,
             status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
             policy: policy, storedOptions: stored.options, refusal: hop.refusal(of: head.fields))
         var decision = ResponseDecision.decide(exchange, options: options)
@@ -65,24 +61,21 @@ extension LoadMachine {
         let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
         switch decision {
         case .repeatRequest:
-            var isValidation = false
-            if case .validate? = fetch.revalidation?.purpose { isValidation = true }
-            let distrust: [Action] = isValidation ? [.distrustValidators] : []
-            return invalidation + [.cancelFetch] + distrust + fetchWhole(now: now)
-        case .useStaleOnError where isRefresh: return invalidation + [.cancelFetch] + endRefresh()
-        case .useStaleOnError(let reuse):
+            return invalidation + [.cancelFetch, .distrustValidators] + self.fetch(.mismatchedAnswer, now: now)
+        case .useStaleOnError(let reuse) where !isRefresh:
             state = .reading(reuse, insteadOf: fetch.answered(Answer(head, redirect: nil)))
-            return invalidation + [.cancelFetch, .readBody(reuse.variant)]
-        case .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
+            return invalidation + [.cancelFetch] + holding(exchange, options) + [.readBody(reuse.variant)]
+        case .useStaleOnError,
+            .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
             // The stored response is better than an error, whatever lifetime the error has.
-            return invalidation + [.cancelFetch] + endRefresh()
+            return invalidation + [.cancelFetch] + holding(exchange, options) + endRefresh()
         case .deliver(.refuse, let changes) where isRefresh, .deliver(.hold, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
-        case .freshen, .combine, .deliver: break
+        case .freshen, .deliver: break
         }
         let next = redirect(status: head.status, fields: head.fields)
-        // With a 304, or the rest of a body, the client gets the stored body too, so it gets both at the end.
+        // With a 304 the client gets the stored body, so it gets both at the end.
         var isDelivered = false
         if case .deliver = decision { isDelivered = streams && next == nil }
         let answer = Answer(head, decision: decision, isDelivered: isDelivered, redirect: next)
@@ -91,10 +84,19 @@ extension LoadMachine {
         return invalidation.isEmpty ? actions : invalidation + actions
     }
 
+    /// An error that a stored response replaces is held without its body, if the app does not want the URL to be asked
+    /// again yet.
+    private func holding(_ exchange: Exchange, _ options: CachingOptions) -> [Action] {
+        guard case .hold(let response, let reason) = Storability.verdict(for: exchange, options: options) else {
+            return []
+        }
+        return [.store(Storing(response: response, edited: EditedResponse(data: Data()), heldBecause: reason))]
+    }
+
     /// What is done before the first piece of an answer's body: the report, the place of the body, and for a client
     /// that takes pieces the head.
     private mutating func begin(_ answer: Answer, of fetch: Fetch) -> [Action] {
-        guard case .deliver(let verdict, _)? = answer.decision else { return [.beginBody(.gather)] }
+        guard case .deliver(let verdict, _)? = answer.decision else { return [] }
         let head = answer.head
         let bypass = hop.decision.refusal
         report.note(
@@ -136,11 +138,6 @@ extension LoadMachine {
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
             return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
-        if case .combine(_, let whole, let parts, _) = answer.decision, arrivedBytes > parts.rest {
-            // More than the rest: it cannot be joined, and may never end. The next request is sent after the head of
-            // this answer, which is the latest time that is known here.
-            return [.cancelFetch] + fetchWhole(now: whole.responseTime)
-        }
         if answer.isDelivered { report.bytes += data.count }
         return [.keep(data)]
     }
@@ -150,9 +147,7 @@ extension LoadMachine {
             return failed(fetch, error: error ?? loadError(.badServerResponse), now: now)
         }
         switch decision {
-        case .combine(_, _, let parts, _) where arrivedBytes != parts.rest:
-            return fetchWhole(now: now)
-        case .freshen(let variant, _, _, _), .combine(let variant, _, _, _):
+        case .freshen(let variant, _, _, _):
             state = .readingForAnswer(answer, variant)
             return [.readBody(variant)]
         case .useStaleOnError, .repeatRequest:
@@ -192,7 +187,7 @@ extension LoadMachine {
         guard let edited, var storing = storing(of: answer) else { return proceed(answer) }
         storing.edited = edited
         edited.change(&storing.response)
-        let length = (edited.data ?? storing.joined)?.count ?? arrivedBytes
+        let length = edited.data?.count ?? arrivedBytes
         guard PartialContent.isConsistent(storing.response, length: length) else {
             report.storage = .refused(.partialContent)
             return proceed(answer)
@@ -206,20 +201,8 @@ extension LoadMachine {
 
     /// What is to be stored of an answer, as the origin sent it; nil if nothing is.
     private func storing(of answer: Answer) -> Storing? {
-        switch answer.decision {
-        case .deliver(.store(let response, let replaced, _), _)?:
-            return Storing(response: response, replacing: replaced, basis: refreshed)
-        case .combine(let first, _, _, .store(let response, let replaced, _))?:
-            guard case .memory(let joined)? = answer.stored else { return nil }
-            return Storing(response: response, replacing: replaced, basis: first, joined: joined)
-        case .deliver, .combine, .freshen, .useStaleOnError, .repeatRequest, nil: return nil
-        }
-    }
-
-    /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored
-    /// response.
-    private mutating func fetchWhole(now: Date) -> [Action] {
-        fetch(.mismatchedAnswer, now: now)
+        guard case .deliver(.store(let response, let replaced, _), _)? = answer.decision else { return nil }
+        return Storing(response: response, replacing: replaced, basis: refreshed)
     }
 
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
@@ -245,40 +228,21 @@ extension LoadMachine {
         }
     }
 
-    /// A 304, or the rest of a response that is stored in part: both need the stored body.
+    /// A 304 needs the stored body.
     /// - Parameter variant: the stored one.
-    mutating func complete(
-        _ answer: Answer, with variant: StoredVariant, storedBody: Body?, gathered: Data, now: Date
-    ) -> [Action] {
+    mutating func complete(_ answer: Answer, with variant: StoredVariant, storedBody: Body?, now: Date) -> [Action] {
+        guard case .freshen(_, let updated, let presentation, let changes)? = answer.decision else {
+            assertionFailure("No other answer needs a stored body.")
+            return fail(loadError(.unknown))
+        }
         guard let storedBody else {
             if isRefresh { return endRefresh() }
             // The body was removed while the request was on its way: fetch the whole.
             stored = stored.removed
             return fetch(.notInCache, now: now)
         }
-        var actions: [Action] = []
-        var storage: LoadReport.Storage?
-        let updated: StoredResponse
-        let presentation: Presentation
-        let whole: Body
-        switch answer.decision {
-        case .freshen(_, let response, let shown, let changes):
-            guard variant.canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
-            updated = response
-            presentation = shown
-            whole = storedBody
-            actions = changes.map { .change($0.reading(variant)) }
-        case .combine(_, let response, let parts, let verdict):
-            guard case .memory(let first) = storedBody, let joined = parts.joined(first, gathered)
-            else { return fetchWhole(now: now) }
-            updated = response
-            presentation = .whole
-            whole = .memory(joined)
-            storage = verdict.refusal.map { .refused($0) }
-        case .deliver, .useStaleOnError, .repeatRequest, nil:
-            assertionFailure("None of these needs a stored body.")
-            return fail(loadError(.unknown))
-        }
+        guard variant.canServe(presentation, of: storedBody.count) else { return fetch(.mismatchedAnswer, now: now) }
+        var actions = changes.map { Action.change($0.reading(variant)) }
         var head = presentation.head(of: updated, age: nil)
         answer.head.fields.forEachField { name, value in
             if StorableFields.forThisAnswer.contains(name) { head.fields.append(name, value) }
@@ -286,9 +250,8 @@ extension LoadMachine {
         used = variant
         report.note(
             .revalidated(variant.layer), status: head.status, age: answer.head.age,
-            forwardStatus: answer.head.status,
-            storage: storage)
-        let part = whole.part(presentation)
+            forwardStatus: answer.head.status)
+        let part = storedBody.part(presentation)
         if presentation.keepsStatus, let next = redirect(status: updated.status, fields: updated.fields) {
             let redirect = Answer(head, decision: answer.decision, redirect: next, stored: part)
             return actions + redirected(redirect, next: next)
@@ -296,16 +259,8 @@ extension LoadMachine {
         report.bytes += part.count
         actions.append(.deliverStoredHead(head))
         if part.count > 0 { actions.append(.deliverBody(part)) }
-        guard case .combine = answer.decision else {
-            state = .ended
-            return actions + [.finish]
-        }
-        let delivered = Answer(head, decision: answer.decision, isDelivered: true, redirect: nil, stored: whole)
-        if confirmsStorage, let storing = storing(of: delivered) {
-            state = .confirmingStorage(delivered)
-            return actions + [.confirmStorage(storing.response, joined: storing.joined, byDelegate: true)]
-        }
-        return actions + store(delivered, edited: EditedResponse())
+        state = .ended
+        return actions + [.finish]
     }
 }
 

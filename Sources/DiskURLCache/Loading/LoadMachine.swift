@@ -20,11 +20,9 @@ struct LoadMachine {
         /// Replaces the first `.found` for a refresh in the background: the same, and the conditional request to send.
         case refreshing(StoredResponses, Revalidation, now: Date)
         /// Reply to `.readBody`; nil when the entry is damaged or no longer stored. Then the whole response is fetched,
-        /// and an answer that confirmed or completed the entry is dropped.
-        /// - Parameters:
-        ///   - entry: what was read into memory: it is not read again.
-        ///   - gathered: the body of the network's answer, if it completes the stored one.
-        case body(Body?, entry: StoredEntry? = nil, gathered: Data = Data(), now: Date)
+        /// and an answer that confirmed the entry is dropped.
+        /// - Parameter entry: what was read into memory: it is not read again.
+        case body(Body?, entry: StoredEntry? = nil, now: Date)
         /// Reply to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or
         /// takes too long.
         /// - Parameter mayWaitAgain: that load was cancelled, so it is not known whether its answer can be shared.
@@ -63,16 +61,14 @@ struct LoadMachine {
         case deliverStoredHead(ResponseHead)
         /// The whole answer is made of a stored response, without a request: its head, its body and its end.
         case answer(StoredAnswer)
-        /// A stored body, or a completed one.
+        /// A stored body.
         case deliverBody(Body)
         /// The body that has arrived, whole.
         case deliverGathered
         case finish
         case fail(Swift.Error)
-        /// - Parameters:
-        ///   - joined: the body, if it was joined of two parts; nil for the one that has arrived.
-        ///   - byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
-        indirect case confirmStorage(StoredResponse, joined: Data? = nil, byDelegate: Bool)
+        /// - Parameter byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
+        indirect case confirmStorage(StoredResponse, byDelegate: Bool)
         indirect case store(Storing)
         /// Changes the stored response, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
@@ -134,12 +130,10 @@ struct LoadMachine {
     struct Storing {
         var response: StoredResponse
         var replacing: [StoredVariant] = []
-        /// The stored response that this needs: the first part of a whole, or the response that is refreshed. The
-        /// driver stores the new one only if that one is still stored as it was found.
+        /// The response that is refreshed: the driver stores the new one only if that one is still stored as it was
+        /// found.
         var basis: StoredVariant?
         var edited = EditedResponse()
-        /// The body of the stored first part and the rest that arrived; nil for a body that arrived whole.
-        var joined: Data?
         /// Why the response is only held; nil if it is stored.
         var heldBecause: DiskURLCache.Reason?
     }
@@ -148,7 +142,7 @@ struct LoadMachine {
         case lookingUp
         /// - Parameter insteadOf: the request whose failure the stored response replaces.
         indirect case reading(Reuse, insteadOf: Fetch? = nil)
-        /// The body behind a 304, or the first part of a combined response.
+        /// The body behind a 304.
         case readingForAnswer(Answer, StoredVariant)
         /// Also while the load waits for another load that fetches the same.
         case fetching(Fetch)
@@ -225,8 +219,6 @@ struct LoadMachine {
     var redirectsByOrigin: [(from: DiskURLCache.Request, to: DiskURLCache.Request)] = []
     /// Set once the time for a head is over: no request is sent any more.
     var timeout: URLError?
-    /// The bytes of the rest of a body that had arrived when the time for a head was over last.
-    var bytesInTime: Int?
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the response that it refreshes. Once that is removed, the refresh stores
@@ -260,22 +252,8 @@ struct LoadMachine {
         if case .fetching(let fetch) = state { fetch.answer?.redirect != nil && !isRefresh } else { false }
     }
 
-    /// A stored body is read for an answer that has arrived, and may be joined with it.
-    var readsForAnswer: Bool { if case .readingForAnswer = state { true } else { false } }
-
-    /// After the time for a head, it may still come: behind the rest of a stored part, as long as something of that
-    /// arrives, or with a stored response that replaces the answer of the network, and is being read. A time that is
-    /// short for the network would be too short for a disk, too.
-    /// - Returns: the seconds for that; nil if no head can come any more, or it has come.
-    func furtherTime(after seconds: TimeInterval) -> TimeInterval? {
-        if case .reading = state { return max(seconds, 1) }
-        return isCompleting ? seconds : nil
-    }
-
-    /// The rest of a stored part arrives: the client gets the head only behind it.
-    var isCompleting: Bool {
-        if case .fetching(let fetch) = state, case .combine = fetch.answer?.decision { true } else { false }
-    }
+    /// A stored response is being read.
+    var isReading: Bool { if case .reading = state { true } else { false } }
 
     mutating func handle(_ event: Event) -> [Action] {
         switch (state, event) {
@@ -291,12 +269,12 @@ struct LoadMachine {
             self.stored = stored
             refreshed = revalidation.variant
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
-        case (.reading(let reuse, let failed), .body(let body, _, _, let now)):
+        case (.reading(let reuse, let failed), .body(let body, _, let now)):
             return answer(reuse, insteadOf: failed, body: body, now: now)
-        case (.readingForAnswer(let answer, let variant), .body(let body, let entry, let gathered, let now)):
+        case (.readingForAnswer(let answer, let variant), .body(let body, let entry, let now)):
             // With what was read into memory, so that it is not read again.
             let read = entry.map { StoredVariant($0, from: variant.layer) } ?? variant
-            return complete(answer, with: read, storedBody: body, gathered: gathered, now: now)
+            return complete(answer, with: read, storedBody: body, now: now)
         case (.fetching(let fetch), .waitEnded(let mayWaitAgain)) where fetch.answer == nil:
             if !mayWaitAgain { waited = fetch.reason }
             state = .lookingUp

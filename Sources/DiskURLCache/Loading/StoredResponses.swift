@@ -7,22 +7,19 @@ final class StoredResponses: Sendable {
     let variants: [StoredVariant]
     /// The options for them.
     let options: CachingOptions
-    /// The key of an equivalent of the request's URL, if they are stored for that.
-    let equivalent: RequestKey?
-    /// The error of the last request, if the app does not want the URL to be asked again yet.
-    let failure: (any Swift.Error)?
+    /// The answer by one of them in place of an error of the server that is held: it is not asked again yet.
+    let standIn: Reuse?
     /// How many fetches of the key had ended before the lookup: see `LoadTable.join`.
     let endedFetches: UInt64
 
     /// - Parameter options: for these responses, which are its argument.
     init(
-        _ found: [StoredVariant], under equivalent: RequestKey? = nil, failure: (any Swift.Error)? = nil,
-        endedFetches: UInt64 = 0, options: ([StoredVariant]) -> CachingOptions
+        _ found: [StoredVariant], standIn: Reuse? = nil, endedFetches: UInt64 = 0,
+        options: ([StoredVariant]) -> CachingOptions
     ) {
         variants = found.allSatisfy(\.isHTTP) ? found : found.filter(\.isHTTP)
         self.options = options(variants)
-        self.equivalent = equivalent
-        self.failure = failure
+        self.standIn = standIn
         self.endedFetches = endedFetches
     }
 
@@ -45,45 +42,43 @@ final class StoredResponses: Sendable {
 
     /// Looks for the stored responses to a load's request, as far as no file has to be read.
     static func find(for hop: ResolvedRequest, in cache: CacheCore) -> Place {
-        // Not the key of an equivalent that was found before a wait: a 304 may have ended the equivalence.
-        guard let key = hop.decision.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
+        guard let key = hop.key else { return .memory(StoredResponses([], for: hop, in: cache)) }
         let ended = cache.loads.endedFetches(of: key)
-        if let held = cache.restingAnswer(to: hop) {
-            return .memory(StoredResponses([held], endedFetches: ended, for: hop, in: cache))
-        }
         let lookup = cache.store.lookup(key)
-        if let known = lookup.known, !known.isEmpty || !cache.store.mayHaveEquivalent(of: key) {
-            return .memory(StoredResponses(known, endedFetches: ended, for: hop, in: cache))
+        if let known = lookup.known {
+            return .memory(StoredResponses(known, endedFetches: ended, for: hop, in: cache).orHeld(by: hop, in: cache))
         }
         return .disk {
-            let variants = lookup.variants()
-            guard variants.isEmpty, let equivalent = cache.store.equivalent(of: key) else {
-                return StoredResponses(variants, endedFetches: ended, for: hop, in: cache)
-            }
-            return StoredResponses(
-                equivalent.variants, under: equivalent.key, endedFetches: ended, for: hop, in: cache)
+            StoredResponses(lookup.variants(), endedFetches: ended, for: hop, in: cache).orHeld(by: hop, in: cache)
         }
     }
 
-    /// - Parameter equivalent: the key, if they are stored for an equivalent of the request's URL.
-    convenience init(
-        _ found: [StoredVariant], under equivalent: RequestKey? = nil, endedFetches: UInt64 = 0,
-        for hop: ResolvedRequest, in cache: CacheCore
-    ) {
-        self.init(
-            found, under: equivalent, failure: cache.restingFailure(of: hop), endedFetches: endedFetches
-        ) {
-            cache.cachingOptions(for: hop, stored: $0)
+    /// The held answer to the request instead of these, if there is one. The last answer is the one that counts.
+    private func orHeld(by hop: ResolvedRequest, in cache: CacheCore) -> StoredResponses {
+        guard let held = cache.heldAnswer(to: hop) else { return self }
+        let asked = held.response.requestTime
+        let isOutdated = variants.contains { $0.response.requestTime > asked && $0.response.answers(hop.facts) }
+        if isOutdated { return self }
+        if held.reuseFacts.isError {
+            let decider = RequestDecider(
+                request: hop.facts, variants: variants, policy: hop.request.policy, options: options, now: cache.now)
+            // Nobody is asked, so an old error is no reason against a stored response.
+            if !decider.mayUseNetwork, case .useStored = decider.decision() { return self }
+            if StatusCode.isServerTrouble(held.response.status), let reuse = decider.errorFallback().reuse {
+                return StoredResponses(variants, standIn: reuse, endedFetches: endedFetches) { _ in options }
+            }
         }
+        return StoredResponses([held], endedFetches: endedFetches, for: hop, in: cache)
+    }
+
+    convenience init(
+        _ found: [StoredVariant], endedFetches: UInt64 = 0, for hop: ResolvedRequest, in cache: CacheCore
+    ) {
+        self.init(found, endedFetches: endedFetches) { cache.cachingOptions(for: hop, stored: $0) }
     }
 
     /// As if none were stored.
     var removed: StoredResponses { StoredResponses([], endedFetches: endedFetches) { _ in options } }
-
-    /// The same without the failure.
-    var withoutFailure: StoredResponses {
-        StoredResponses(variants, endedFetches: endedFetches) { _ in options }
-    }
 }
 
 extension StoredResponses {
@@ -104,10 +99,8 @@ extension StoredResponses {
             case .useStored(let stored): reuse = stored
             case .unsatisfiable: return false
             case .fetch, .revalidate:
-                // As long as the last failure counts, the origin is not asked.
-                guard stored.failure != nil else { return true }
-                guard let fallback = decider.errorFallback().reuse else { return false }
-                reuse = fallback
+                guard let standIn = stored.standIn else { return true }
+                reuse = standIn
             }
             if reuse.backgroundRevalidation != nil { return true }
             let response = reuse.variant.response

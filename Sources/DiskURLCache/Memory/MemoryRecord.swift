@@ -52,7 +52,7 @@ struct MemoryRecord: MemoryValue {
         guard let index = variants.firstIndex(where: { $0.metadata.isSameEntry(as: old) }) else { return }
         if let entry {
             variants[index] = StoredVariant(entry, from: .memory)
-            variants.sort { $0.metadata.isMoreRecent(than: $1.metadata) }
+            variants.sort { $0.metadata.sequence > $1.metadata.sequence }
         } else {
             variants.remove(at: index)
             isComplete = false
@@ -67,19 +67,15 @@ struct MemoryRecord: MemoryValue {
     }
 
     /// Marks variants as stale. Those that are on disk are read from there the next time.
-    /// - Parameters:
-    ///   - isOnDisk: whether a variant may be on disk, too.
-    ///   - change: marks the metadata; false if that changes nothing.
+    /// - Parameter isOnDisk: whether a variant may be on disk, too.
     mutating func markStale(
-        where isConcerned: (StoredVariant) -> Bool, isOnDisk: (EntryMetadata) -> Bool,
-        _ change: (inout EntryMetadata) -> Bool
+        at time: Date, where isConcerned: (StoredVariant) -> Bool, isOnDisk: (EntryMetadata) -> Bool
     ) {
-        // The oldest first: of two that were stored at one moment the one with the larger number counts.
-        for variant in variants.reversed() where isConcerned(variant) {
+        for variant in variants where isConcerned(variant) {
             var metadata = variant.metadata
             if isOnDisk(metadata) {
                 replace(metadata, by: nil)
-            } else if change(&metadata) {
+            } else if metadata.markStale(at: time) {
                 replace(variant.metadata, with: metadata)
             }
         }

@@ -11,10 +11,6 @@ final class RemovalCounters: Sendable {
         /// The resource that was removed last, and the number of the removal.
         var resource: UInt64 = 0
         var last: UInt64 = 0
-        /// The ticket of the load whose answer caused the last removal, and the removal before that: the answer itself
-        /// may be stored.
-        var remover: UInt64 = 0
-        var before: UInt64 = 0
         /// The last removal of the other resources of the place.
         var others: UInt64 = 0
     }
@@ -63,44 +59,29 @@ final class RemovalCounters: Sendable {
     /// - Parameters:
     ///   - key: the only key of the resource of which this process removes what is on disk; nil if it removes all.
     ///   - uri: the URL whose keys it removes, then; another one may have the same hash.
-    ///   - remover: the load whose answer removes them; nil if there is none.
     ///   - now: if this process removes them.
-    func note(
-        resource: UInt64, of key: KeyName? = nil, uri: String? = nil, by remover: StoreTicket? = nil,
-        at now: Date? = nil
-    ) {
+    func note(resource: UInt64, of key: KeyName? = nil, uri: String? = nil, at now: Date? = nil) {
         state.withLock { state in
             if let now { state.own.note(RecentRemovals.Removal(key: key, uri: uri, at: now)) }
             let number = state.next()
-            change(resource, &state) { place in
-                if place.remover != remover?.number { place.before = place.last }
-                place.remover = remover?.number ?? 0
-                place.last = number
-            }
+            note(number, of: resource, &state)
         }
     }
 
     /// Notes that an answer forbids storing the resource, so that older answers are not stored either. Answers to later
     /// requests may be.
     func note(resource: UInt64, asOf ticket: StoreTicket) {
-        state.withLock { state in
-            change(resource, &state) { place in
-                guard place.last < ticket.number else { return }
-                place.remover = 0
-                place.before = place.last
-                place.last = ticket.number
-            }
-        }
+        state.withLock { note(ticket.number, of: resource, &$0) }
     }
 
-    private func change(_ resource: UInt64, _ state: inout State, _ change: (inout Place) -> Void) {
+    private func note(_ number: UInt64, of resource: UInt64, _ state: inout State) {
         if state.places.isEmpty { state.places = Array(repeating: Place(), count: Self.placeCount) }
         let index = Self.index(of: resource)
         if state.places[index].resource != resource {
             let old = state.places[index]
             state.places[index] = Place(resource: resource, others: max(old.last, old.others))
         }
-        change(&state.places[index])
+        state.places[index].last = max(state.places[index].last, number)
     }
 
     /// Notes that the matching entries are being removed, which takes a while. None of them may be changed before
@@ -179,9 +160,7 @@ final class RemovalCounters: Sendable {
     func change(of key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Change {
         state.withLock { state in
             let place = Self.place(of: key.resource, state)
-            if max(state.everything, place.others) > ticket.number { return .removal }
-            let last = place.remover == ticket.number ? place.before : place.last
-            if last > ticket.number { return .removal }
+            if max(state.everything, place.others, place.last) > ticket.number { return .removal }
             var change = state.mark > ticket.number ? Change.mark : .none
             for group in state.groups where group.number > ticket.number && group.criteria.matches(key, metadata) {
                 if group.staleSince == nil { return .removal }

@@ -4,23 +4,14 @@ import Foundation
 // holds the key's stripe, one of everything all stripes.
 
 extension TieredStore {
-    /// Removes the stored responses of a key, all its variants. A response to `HEAD` of the same request is removed,
-    /// too, since it says the same about the resource.
+    /// Removes the stored responses of a key, all its variants.
     func remove(_ key: RequestKey) {
-        remove(stored: key)
-        let head = key.storedForHead
-        // One that is being stored at this moment is refused, since the removal is noted for the resource.
-        if memory.contains(head) || weakResponses.contains(head) || disk?.mayContain(head) == true {
-            remove(stored: head)
-        }
-    }
-
-    private func remove(stored key: RequestKey) {
         stripe(of: key).withLock { _ in
             removals.note(resource: key.resource, of: key.name, at: now)
             disk?.remove(key)
             memory.removeValue(for: key)
             weakResponses.removeValue(for: key)
+            forget(resource: key.resource, where: \.isHeld)
         }
     }
 
@@ -53,13 +44,11 @@ extension TieredStore {
     }
 
     /// Removes the responses of a URL, whatever else is in their keys. Visits only what it removes.
-    /// - Parameters:
-    ///   - uri: the URL in its canonical spelling.
-    ///   - ticket: the ticket of the load whose answer removes them; nil if there is none.
-    func remove(uri: String, by ticket: StoreTicket? = nil) {
+    /// - Parameter uri: the URL in its canonical spelling.
+    func remove(uri: String) {
         let resource = KeyName.resource(of: uri)
         stripe(ofResource: resource).withLock { _ in
-            removals.note(resource: resource, uri: uri, by: ticket, at: now)
+            removals.note(resource: resource, uri: uri, at: now)
             disk?.remove(matching: EntryCriteria(uri: uri))
             // A different URL may have the same hash.
             forget(resource: resource) { $0.uri == uri }
@@ -121,12 +110,11 @@ extension TieredStore {
         defer { removals.end(number) }
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
-        disk?.markStale(matching: criteria, at: time, sequence: sequence.next)
+        disk?.markStale(matching: criteria, at: time)
         memory.update(matching: criteria) { key, record in
             record?.markStale(
-                where: { criteria.matches(key, $0.metadata) },
-                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk },
-                { $0.markStale(at: time, sequence: sequence.next) })
+                at: time, where: { criteria.matches(key, $0.metadata) },
+                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk })
         }
         weakResponses.update(matching: criteria) { key, response in
             if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
@@ -220,7 +208,7 @@ extension TieredStore {
         for change in changes {
             if change.isRemoval { removals.note(change) }
             if let resource = change.resource {
-                forget(resource: resource) { change.concerns($0.name) }
+                forget(resource: resource) { change.concerns($0.name) || $0.isHeld }
             } else {
                 removeMemory()
             }

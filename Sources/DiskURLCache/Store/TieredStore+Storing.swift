@@ -28,11 +28,10 @@ extension TieredStore {
     ///     it already, when the response came into memory.
     ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
-    ///   - isList: it is no response, but a list of the cache's own (`VariationList`): no event tells of it.
     @discardableResult
     func store(
         _ metadata: EntryMetadata, _ body: Body, in file: IncomingBody? = nil, presented: CachedURLResponse? = nil,
-        for key: RequestKey, ticket: StoreTicket? = nil, isList: Bool = false
+        for key: RequestKey, ticket: StoreTicket? = nil
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         // What is removed from now on is not stored.
@@ -72,10 +71,8 @@ extension TieredStore {
             hub.emit(.notStored(url: url(), reason: reason))
             return reason
         }
-        if !isList {
-            hub.count { $0.stores += 1 }
-            hub.emit(.stored(url: url(), bytes: bytes, inMemoryOnly: isInMemoryOnly))
-        }
+        hub.count { $0.stores += 1 }
+        hub.emit(.stored(url: url(), bytes: bytes, inMemoryOnly: isInMemoryOnly))
         if let diskStore { _ = hasRoom(diskStore) }
         return nil
     }
@@ -123,14 +120,7 @@ extension TieredStore {
         _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, isAnswer: Bool, since start: StoreTicket
     ) -> DiskURLCache.Reason? {
         let rivals = rivals(of: metadata.varyKey, of: key, isFirst: isFirst)
-        if isAnswer {
-            let asked = metadata.http?.requestTime ?? .distantFuture
-            // The load whose answer is stored asked later than this one, and a request that both answer must get the
-            // newer answer (RFC 9111 §4). Unless the clock was set back since: a response from the future keeps nothing
-            // out.
-            let isOlder = rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
-            if isOlder { return .removedMeanwhile }
-        }
+        if isAnswer, isOlder(metadata, than: rivals) { return .removedMeanwhile }
         switch removals.change(of: key, metadata, since: start) {
         case .removal:
             erase(key, metadata.varyKey)
@@ -142,6 +132,27 @@ extension TieredStore {
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
         return nil
+    }
+
+    /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC 9111
+    /// §4). Unless the clock was set back since: a response from the future keeps nothing out.
+    private func isOlder(_ metadata: EntryMetadata, than rivals: [EntryMetadata]) -> Bool {
+        let asked = metadata.http?.requestTime ?? .distantFuture
+        return rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
+    }
+
+    /// Keeps an answer that may not be stored in memory, beside what is stored for its key: until the app lets its URL be
+    /// asked again (`CacheCore.heldAnswer`).
+    func hold(_ metadata: EntryMetadata, _ body: Data, for key: RequestKey, ticket: StoreTicket) {
+        let held = key.held(forHead: key.isForHead)
+        stripe(of: key).withLock { _ in
+            var metadata = metadata
+            guard !isOlder(metadata, than: inMemory(held)), removals.change(of: held, metadata, since: ticket) == .none
+            else { return }
+            metadata.sequence = sequence.next(at: metadata.storedAt)
+            let entry = StoredEntry(metadata: metadata, body: body)
+            keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: held, isFirst: true)
+        }
     }
 
     private func inMemory(_ key: RequestKey) -> [EntryMetadata] {
@@ -247,8 +258,8 @@ extension TieredStore {
     /// Replaces the metadata of a stored entry, for the head that a 304 brought, a tag or a pin; its body stays.
     /// - Parameters:
     ///   - found: the metadata of the entry when it was found.
-    ///   - ticket: of a load that asked the network: what was removed or marked stale since then is not changed. (The
-    ///     mark of a response that had one already changes nothing else that could be compared.)
+    ///   - ticket: of a load whose answer confirms the response: what was removed or marked stale since it asked the
+    ///     network is not changed.
     ///   - change: is given the metadata as they are stored.
     /// - Returns: the new metadata; nil if that response is not stored any more, and then nothing is changed.
     @discardableResult
@@ -270,11 +281,13 @@ extension TieredStore {
                 return nil
             }
             change(&metadata)
-            // A response that was stored by an earlier process has an old time, of which the next number may be that of
-            // another variant.
-            let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
-            metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
-            if case .mark(let time) = underWay { _ = metadata.markStale(at: time, sequence: sequence.next) }
+            if ticket == nil {
+                metadata.revise()
+            } else {
+                let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
+                metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
+            }
+            if case .mark(let time) = underWay { _ = metadata.markStale(at: time) }
             let isUpdated = updateBelow(variant, of: key, metadata, since: start)
             memory.update(key) { record in
                 if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }

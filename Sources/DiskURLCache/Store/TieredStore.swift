@@ -31,9 +31,6 @@ final class TieredStore: Sendable {
     /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
     /// none, since a thread that holds one may wait for the queue.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
-    /// Whether lists of variations are stored (`VariationList`); nil as long as nobody looked. It stays false if
-    /// another process stores the first list later. That costs hits only: a removal looks for the lists itself.
-    let hasVariations: Mutex<Bool?>
     /// The time up to which the disk knows the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
 
@@ -50,7 +47,6 @@ final class TieredStore: Sendable {
         self.fallbacks = fallbacks
         self.hub = hub
         self.maintenance = maintenance
-        hasVariations = Mutex(disk == nil && fallbacks.isEmpty ? false : nil)
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
         disk?.observeChanges { [weak self] in self?.apply($0) }
         if disk != nil { maintenance.schedule(after: 0) }
@@ -60,29 +56,20 @@ final class TieredStore: Sendable {
 
     // MARK: Lookup
 
-    /// The stored responses of a key. `HEAD` is answered from the responses to `GET`, and if there are none, from those
-    /// to `HEAD`.
+    /// The stored responses of a key.
     func lookup(_ key: RequestKey) -> Lookup {
-        guard key.isForHead else { return lookup(stored: key) }
-        let get = lookup(stored: key)
-        let head = lookup(stored: key.storedForHead)
-        if let first = get.known, let second = head.known { return Lookup(known: first + second) }
-        return Lookup { get.variants() + head.variants() }
-    }
-
-    private func lookup(stored key: RequestKey) -> Lookup {
         let now = MonotonicTime.nanoseconds
         // What other caches have removed is read first, where files may be used.
-        guard disk?.isCheckDue(at: now) == true else { return lookup(stored: key, at: now) }
+        guard disk?.isCheckDue(at: now) == true else { return lookup(key, at: now) }
         return Lookup { [self] in
             let now = MonotonicTime.nanoseconds
             disk?.checkIfDue(at: now)
-            return lookup(stored: key, at: now).variants()
+            return lookup(key, at: now).variants()
         }
     }
 
     /// After the look for changes by other caches, if that was due.
-    private func lookup(stored key: RequestKey, at now: UInt64) -> Lookup {
+    private func lookup(_ key: RequestKey, at now: UInt64) -> Lookup {
         let record = memory.use(key, at: now) { record in
             let isAll = record.isComplete || (disk == nil && fallbacks.isEmpty)
             return isAll ? record : nil
@@ -152,7 +139,7 @@ final class TieredStore: Sendable {
             // If two layers have the same version, the loaded one comes first, and stays.
             if variant.metadata.sequence > kept[place].metadata.sequence { kept[place] = variant }
         }
-        return kept.sorted { $0.metadata.isMoreRecent(than: $1.metadata) }
+        return kept.sorted { $0.metadata.sequence > $1.metadata.sequence }
     }
 
     /// Wraps a variant so that loading its body updates memory: a body that fits is kept, and if the body is gone, the
@@ -183,28 +170,21 @@ final class TieredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        contains(key) { key in
-            if memory.contains(key) || disk?.contains(key) == true { return true }
-            return fallbacks.contains { $0.contains(key) }
-        }
+        disk?.checkIfDue(at: MonotonicTime.nanoseconds)
+        if memory.contains(key) || disk?.contains(key) == true { return true }
+        return fallbacks.contains { $0.contains(key) }
     }
 
     /// - Parameter layer: `.disk` is also a storage of the app.
     func contains(_ key: RequestKey, in layer: DiskURLCache.Layer) -> Bool {
-        contains(key) { key in
-            switch layer {
-            // Of some variants memory knows only that they are on disk.
-            case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
-            case .disk: disk?.contains(key) == true
-            case .fallback: fallbacks.contains { $0.contains(key) }
-            default: false
-            }
-        }
-    }
-
-    private func contains(_ key: RequestKey, where isStored: (RequestKey) -> Bool) -> Bool {
         disk?.checkIfDue(at: MonotonicTime.nanoseconds)
-        return isStored(key) || (key.isForHead && isStored(key.storedForHead))
+        return switch layer {
+        // Of some variants memory knows only that they are on disk.
+        case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
+        case .disk: disk?.contains(key) == true
+        case .fallback: fallbacks.contains { $0.contains(key) }
+        default: false
+        }
     }
 
     /// Why the disk or a fallback directory cannot be used; nil if all can.
@@ -228,7 +208,6 @@ final class TieredStore: Sendable {
     func pass(isFlush: Bool) {
         guard let disk, isOpeningProcess, disk.beginPass(isFlush: isFlush) else { return }
         noteUses()
-        lookForVariations()
         disk.endPass(isFlush: isFlush)
     }
 

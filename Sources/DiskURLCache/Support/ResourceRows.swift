@@ -1,6 +1,6 @@
 /// The rows of each resource: a table with one row of each, and links between the rows that share a resource. Thousands
-/// may: the users of a URL, the queries of an endpoint, all spellings of a path with `No-Vary-Search`. In a table of
-/// all rows they would lie side by side, and each search would walk over them.
+/// may: the users of a URL, the bodies of an endpoint. In a table of all rows they would lie side by side, and each
+/// search would walk over them.
 ///
 /// The rows are positions in the owner's array. The owner supplies the resource of a row.
 struct ResourceRows: Sendable {

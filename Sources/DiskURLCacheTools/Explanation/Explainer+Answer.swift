@@ -9,7 +9,7 @@ extension Explainer {
         let fields = HeaderFields(received.response)
         let status = received.response.statusCode
         let exchange = Exchange(
-            request: facts, url: request.url, variants: variants, status: status, fields: fields,
+            request: facts, variants: variants, status: status, fields: fields,
             requestTime: received.sentAt, responseTime: now, policy: policy, storedOptions: options,
             refusal: refusal)
         let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
@@ -45,11 +45,6 @@ extension Explainer {
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
-        }
-        if SearchVariation(response.fields) != nil {
-            say(
-                .storing, "The response answers for URLs that differ in what No-Vary-Search calls irrelevant.",
-                "No-Vary-Search §6")
         }
         sayGroups(of: response.fields, .storing)
         let digests = BodyDigests(fields, status: status, method: facts.method, isDecoded: true)

@@ -35,8 +35,6 @@ struct Explainer {
     var cacheOptions = DiskURLCache.Options()
     /// `DiskURLCache.Configuration.groupFields`
     var groupFields: [String] = []
-    /// The stored responses are those of an equivalent of the URL.
-    var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
     /// The largest body that is stored, in bytes; nil if that is not known.
@@ -144,7 +142,6 @@ struct Explainer {
             let layer = reuse.variant.layer
             return reuse.allowance.map { .staleHit(layer, because: $0) } ?? .hit(layer)
         case .revalidate(let revalidation):
-            guard case .validate = revalidation.purpose else { return .network(because: revalidation.reason) }
             return .revalidated((revalidation.variant ?? variants[0]).layer)
         case .fetch(let reason, _): return .network(because: reason)
         case .unsatisfiable(let reason): return .notAllowed(reason)
@@ -259,11 +256,6 @@ struct Explainer {
             let source = response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1"
             say(.stored, "\(name): \(size), \(origin)\(selection(response.vary)).", source)
         }
-        if isEquivalent, let said = variants.first?.metadata.http?.fields["No-Vary-Search"] {
-            say(
-                .stored, "The URL differs from the stored one only in what No-Vary-Search: \(said) calls irrelevant.",
-                "No-Vary-Search §6")
-        }
         if let selected { sayGroups(of: selected.fields, .stored) }
         for name in otherVariants { say(.stored, "More is stored for the variant \"\(name)\" of a client.") }
     }
@@ -296,12 +288,8 @@ struct Explainer {
             return
         case .revalidate(let revalidation):
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")
-            if case .complete(let start) = revalidation.purpose {
-                say(.decision, "Requests the bytes from \(start) on, with \(fields).", "RFC 9111 §3.3")
-            } else {
-                let request = "Sends a conditional request with \(fields); a 304 is answered from the store"
-                say(.decision, "\(request). Why", because: revalidation.reason)
-            }
+            let request = "Sends a conditional request with \(fields); a 304 is answered from the store"
+            say(.decision, "\(request). Why", because: revalidation.reason)
         case .fetch(let reason, _): say(.decision, "Loads from the network. Why", because: reason)
         }
         guard selected != nil else { return }

@@ -40,16 +40,13 @@ extension DiskURLCache {
         explanation(of: request, variant: variant, response: response, sentAt: sentAt)
     }
 
-    /// - Parameter stored: the responses that are stored for a key, and the key under which they are, instead of those
-    ///   of this cache.
+    /// - Parameter stored: the responses that are stored for a key, instead of those of this cache.
     func explanation(
         of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?,
-        stored: ((RequestKey) -> (key: RequestKey, variants: [StoredVariant]))? = nil
+        stored: ((RequestKey) -> [StoredVariant])? = nil
     ) -> Explanation {
         let hop = core.resolve(request, variant: variant)
-        let resting = stored == nil ? core.restingAnswer(to: hop) : nil
-        let found = hop.key.map(stored ?? core.stored(under:))
-        let variants = resting.map { [$0] } ?? found?.variants ?? []
+        let variants = stored.map { hop.key.map($0) ?? [] } ?? StoredResponses.find(for: hop, in: core).read().variants
         let now = core.now
         let fields = response.map { HeaderFields($0) }
         let received = response.map {
@@ -60,7 +57,6 @@ extension DiskURLCache {
             options: core.cachingOptions(for: hop, stored: variants.filter(\.isHTTP)),
             received: received)
         explainer.variant = variant
-        explainer.isEquivalent = found?.key != hop.key
         explainer.groupFields = core.configuration.groupFields
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted
         explainer.largestBody = stored == nil ? core.largestStorableBody : nil

@@ -56,8 +56,9 @@ extension ConformanceRow {
     private static let notBetweenUsers =
         "an answer to one value of Authorization is never shared with another (§3.5 would let it)"
 
-    /// Optimisations that do not happen for data tasks with a delegate.
-    static let notByDelegate: [String: String] = [
-        "method-POST": "Foundation's own loader, which POST goes through, hands the body to the delegate directly"
+    /// Optimisations that the cache does without.
+    static let leftOut: [String: String] = [
+        "method-POST": "the answer to a POST is not stored for a GET, which RFC 9110 §9.3.3 would let it",
+        "partial-store-partial-complete": "the whole of a stored part is asked for as a whole (§3.4 is a MAY)",
     ]
 }

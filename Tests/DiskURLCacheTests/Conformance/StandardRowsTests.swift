@@ -20,7 +20,6 @@ import Testing
         let suites: [(id: String, name: String, section: String, rows: [ConformanceRow])] = [
             ("query", "The QUERY Method", "rfc10008#section-2.7", ConformanceRow.query),
             ("groups", "Cache Groups", "rfc9875", ConformanceRow.groups),
-            ("no-vary-search", "No-Vary-Search", "draft-ietf-httpbis-no-vary-search", ConformanceRow.searchVariation),
             ("digests", "Digest Fields (compared by a setting)", "rfc9530#section-3", ConformanceRow.digests),
         ]
         let encoder = JSONEncoder()

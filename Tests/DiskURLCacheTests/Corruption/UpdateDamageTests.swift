@@ -271,7 +271,7 @@ import Testing
         store.store(.test(testBody(1), sequence: 5, language: "de", tags: ["t"]), for: key)
         try whileLocked(store) { _ in
             let mark = EntryCriteria(tags: ["t"])
-            store.markStale(matching: mark, at: Date(timeIntervalSince1970: 1_900_000_000)) { _, _ in 9 }
+            store.markStale(matching: mark, at: Date(timeIntervalSince1970: 1_900_000_000))
             #expect(store.variants(of: key).isEmpty && fixture.recordNames().isEmpty)
         }
         store.flush()

@@ -109,12 +109,12 @@ import Testing
         }
     }
 
-    /// A pin gives an older response a larger number, and a newer response replaces it all the same.
+    /// A pin raises the number of an older response, and a newer response replaces it all the same.
     @Test func aPinMakesNoResponseNewer() throws {
         let store = fixture.open()
         let now = EntrySequence.number(at: Date())
-        store.store(.test(testBody(1), sequence: now, storedAt: Date() - 100), for: .test("a"))
-        store.store(.test(testBody(2), sequence: now - 1), for: .test("a"))
+        store.store(.test(testBody(1), sequence: now + 255), for: .test("a"))
+        store.store(.test(testBody(2), sequence: now + 256), for: .test("a"))
         #expect(store.body(.test("a")) == testBody(2))
     }
 
@@ -122,7 +122,7 @@ import Testing
     @Test func aRecordFromTheFutureIsReplaced() throws {
         let store = fixture.open()
         let now = EntrySequence.number(at: Date())
-        store.store(.test(testBody(1), sequence: now + 3_600_000_000), for: .test("a"))
+        store.store(.test(testBody(1), sequence: EntrySequence.number(at: Date() + 3_600)), for: .test("a"))
         store.store(.test(testBody(2), sequence: now), for: .test("a"))
         #expect(store.body(.test("a")) == testBody(2))
     }

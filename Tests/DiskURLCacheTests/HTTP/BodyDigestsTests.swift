@@ -196,24 +196,6 @@ import Testing
         if !fits { #expect(cache.currentDiskUsage == 0) }
     }
 
-    /// The digest of a whole that was joined of two parts.
-    @Test(arguments: [true, false]) func aJoinedWholeIsCompared(fits: Bool) async throws {
-        let cache = cache(.notStored)
-        let (url, total) = (Responses.request("/a"), Self.body.utf8.count)
-        let first = Self.network(
-            fits ? Self.sha256 : Self.wrong, pieces: [Data(Self.body.utf8.prefix(5))], status: 206,
-            ["Content-Range": "bytes 0-4/\(total)", "ETag": "\"1\""])
-        _ = try await LoadReader(
-            Responses.request("/a", fields: ["Range": "bytes=0-4"]), from: cache, over: first
-        ).answer()
-        let rest = Self.network(
-            Self.sha256, pieces: [Data(Self.body.utf8.dropFirst(5))], status: 206,
-            ["Content-Range": "bytes 5-\(total - 1)/\(total)", "ETag": "\"1\""])
-        let answer = try await LoadReader(url, from: cache, over: rest).answer()
-        #expect(answer.data == Data(Self.body.utf8) && answer.response.statusCode == 200)
-        #expect(cache.cachedResponse(for: url)?.data.count == (fits ? total : nil))
-    }
-
     @Test func whySaysWithWhatTheBodyIsCompared() throws {
         let cache = cache(.notStored)
         let response = Responses.http(

@@ -14,7 +14,6 @@ struct PureCache {
         case origin
         /// A stored response stood in for an error.
         case staleOnError
-        case combined
         /// Nothing to serve without the network.
         case unsatisfiable
     }
@@ -137,8 +136,7 @@ struct PureCache {
             return
         }
         let exchange = Exchange(
-            request: request, url: Self.url?.absoluteString, revalidation: revalidation, variants: variants,
-            status: reply.status,
+            request: request, revalidation: revalidation, variants: variants, status: reply.status,
             fields: reply.fields, requestTime: now, responseTime: now, policy: policy)
         switch ResponseDecision.decide(exchange, options: options) {
         case .repeatRequest:
@@ -152,15 +150,6 @@ struct PureCache {
             answer.fields = presentation.head(of: response, age: nil).fields
             answer.body = presentation.body(of: body(of: variant))
             apply(changes)
-        case .combine(let variant, let response, let parts, let verdict):
-            guard let body = parts.joined(body(of: variant), reply.body) else {
-                return ask(origin, request, adding: [:], revalidation: nil, policy: policy, into: &answer)
-            }
-            answer.source = .combined
-            answer.status = response.status
-            answer.fields = response.fields
-            answer.body = body
-            store(verdict, body)
         case .deliver(let verdict, let changes):
             answer.status = reply.status
             answer.fields = reply.fields

@@ -81,7 +81,7 @@ struct RestTimeTests {
     }
 
     static let unstorable: [(status: Int, fields: HeaderFields, reason: DiskURLCache.Reason)] = [
-        (200, ["Cache-Control": "no-store"], .noStore), (200, ["Vary": "*"], .varyAsterisk), (404, [:], .notReusable),
+        (200, ["Cache-Control": "no-store"], .noStore), (200, ["Vary": "*"], .varyAsterisk), (405, [:], .notReusable),
         (500, [:], .statusNotCacheable), (302, ["Location": "/x"], .statusNotCacheable),
     ]
 
@@ -98,6 +98,20 @@ struct RestTimeTests {
         }
         #expect(because == reason && response.status == status && !response.vary.matchesNothing)
         #expect(cache.entries.isEmpty)
+    }
+
+    /// It replaces what is stored in any case.
+    @Test(arguments: [301, 308, 404, 410]) func whatMayBeStoredIsStoredForTheTime(_ status: Int) {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=0"])
+        cache.options.minimumInterval = 60
+        cache.now += 100
+        _ = cache.load(status: status, answer: [:], body: "gone")
+        #expect(cache.entries.map(\.response.status) == [status])
+        cache.now += 59
+        #expect(cache.load().source == .stored)
+        cache.now += 1
+        #expect(cache.load().source == .origin)
     }
 
     @Test func whatASharedCacheMustNotGiveToOthersIsNotHeld() {
@@ -118,17 +132,19 @@ struct RestTimeTests {
             (404, "never", 30),
         ] as [(Int, String?, TimeInterval)])
     func anErrorRestsForItsTime(_ status: Int, _ retryAfter: String?, _ seconds: TimeInterval) {
-        var options = CachingOptions()
-        options.errorLifetime = 30
         var fields: HeaderFields = [:]
         if let retryAfter { fields.set("Retry-After", retryAfter) }
         let facts = ReuseFacts(
             StoredResponse(
                 method: "GET", status: status, fields: fields, requestTime: PureCache.start,
                 responseTime: PureCache.start, vary: .none))
-        #expect(facts.rest(options, now: PureCache.start + seconds - 1) == .errorLifetime)
-        #expect(facts.rest(options, now: PureCache.start + seconds) == nil)
-        #expect(facts.rest(options, now: PureCache.start - 1) == nil, "the clock was set back")
+        for reason in [DiskURLCache.Reason.errorLifetime, .minimumInterval] {
+            var options = CachingOptions()
+            if reason == .errorLifetime { options.errorLifetime = 30 } else { options.minimumInterval = 30 }
+            #expect(facts.rest(options, now: PureCache.start + seconds - 1) == reason)
+            #expect(facts.rest(options, now: PureCache.start + seconds) == nil)
+            #expect(facts.rest(options, now: PureCache.start - 1) == nil, "the clock was set back")
+        }
     }
 
     @Test func aSuccessHasNoErrorLifetime() {

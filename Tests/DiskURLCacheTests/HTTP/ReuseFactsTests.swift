@@ -53,7 +53,7 @@ import Testing
     private static func text(_ decision: CacheDecision) -> String {
         switch decision {
         case .useStored(let reuse): text(reuse)
-        case .revalidate(let revalidation): "\(revalidation.fields) \(revalidation.reason) \(revalidation.purpose)"
+        case .revalidate(let revalidation): "\(revalidation.fields) \(revalidation.reason)"
         case .fetch(let reason, let fields): "fetch \(reason) \(fields)"
         case .unsatisfiable(let reason): "unsatisfiable \(reason)"
         }

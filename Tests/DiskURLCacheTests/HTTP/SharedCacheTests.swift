@@ -168,17 +168,6 @@ import Testing
         }
     }
 
-    /// RFC 9110 §9.3.3: `s-maxage` is explicit freshness to a shared cache.
-    @Test func theAnswerToAPost() {
-        for isShared in [true, false] {
-            var cache = Self.cache(isShared: isShared)
-            _ = cache.load(
-                method: "POST",
-                answer: ["Cache-Control": "s-maxage=60", "Content-Location": PureCache.url?.absoluteString ?? ""])
-            #expect(cache.entries.isEmpty != isShared)
-        }
-    }
-
     // MARK: The cache
 
     private static func open(_ folder: URL, isShared: Bool) -> DiskURLCache {

@@ -171,7 +171,7 @@ struct ExplanationTests {
         #expect(tooLarge.notStoredReason == .tooLarge)
         #expect(text(tooLarge, .storing).contains("5242881 bytes, and the largest that is stored has 5242880"))
         #expect(text(tooLarge, .advice).contains("maximumEntryFraction"))
-        #expect(explanation(5 << 20 + 1, "HEAD", in: cache).notStoredReason == nil)
+        #expect(explanation(5 << 20 + 1, "HEAD", in: cache).notStoredReason == .methodNotCached)
         #expect(explanation(1, in: DiskURLCache(memoryCapacity: 0, diskCapacity: 0)).notStoredReason == .tooLarge)
     }
 

@@ -34,7 +34,6 @@
             case "/redirect":
                 OriginResponse(status: 302, fields: ["Location": "/target", "Cache-Control": "max-age=60"])
             case "/stale": .ok("s", ["Cache-Control": "max-age=0", "ETag": "\"1\""])
-            case "/representation": .ok("r", ["Cache-Control": "max-age=60", "Content-Location": "/representation"])
             default: .ok("d", ["Cache-Control": "max-age=60"])
             }
         }
@@ -67,8 +66,6 @@
             try await load("/a") { $0.cacheOptions = .init(tags: ["tag"]) }
             try await load("/b") { $0.cacheOptions = .init(storage: .memoryOnly) }
             for method in ["POST", "DELETE"] { try await load("/a") { $0.httpMethod = method } }
-            try await load("/representation") { $0.httpMethod = "POST" }
-            try await load("/representation")
             let used = calls.withLock { $0 }
             #expect(used.contains { $0.queue == "DiskURLCache.lookup" && $0.operation == .write })
             #expect(used.filter { !Self.ownQueues.contains($0.queue) } == [])

@@ -221,51 +221,6 @@ import Testing
 
     // MARK: Parts
 
-    private func completing() -> MachineDriver {
-        var load = MachineDriver()
-        _ = load.start()
-        #expect(load.found([.part]) == ["fetch collapsible"])
-        #expect(load.request.value(forHTTPHeaderField: "Range") == nil)
-        #expect(load.head(206, ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10"]) == [])
-        return load
-    }
-
-    @Test func partsAreJoined() {
-        var load = completing()
-        _ = load.data("rest")
-        #expect(load.end() == ["readBody 0"])
-        #expect(
-            load.body("stored") == [
-                "store storedrest /a over 0", "report revalidated", "storedHead 200", "data storedrest", "finish",
-            ])
-    }
-
-    /// Cut short, with surplus bytes, the whole as the rest, nothing. What has surplus bytes may never end.
-    @Test(arguments: ["res", "rests", "storedrest", ""]) func restOfAnotherLengthIsAskedForAgain(_ rest: String) {
-        var load = completing()
-        if rest.count > 4 {
-            #expect(load.data(rest) == ["cancelFetch", "fetch collapsible"])
-        } else {
-            if !rest.isEmpty { _ = load.data(rest) }
-            #expect(load.end() == ["fetch collapsible"])
-        }
-        _ = load.head(200, ["Cache-Control": "max-age=60"])
-        _ = load.data("whole")
-        #expect(load.end() == ["store whole /a", "report miss", "networkHead", "data whole", "finish"])
-    }
-
-    @Test(arguments: ["store", "stored!", nil]) func storedPartOfAnotherLengthIsNotJoined(_ stored: String?) {
-        var load = completing()
-        _ = load.data("rest")
-        _ = load.end()
-        #expect(load.body(stored) == ["fetch collapsible"])
-    }
-
-    @Test(arguments: [304, 416]) func answerToTheCachesOwnRangeIsNotDelivered(_ status: Int) {
-        var load = MachineDriver.after([.part])
-        #expect(load.head(status) == ["cancelFetch", "fetch collapsible"])
-    }
-
     @Test(arguments: [true, false]) func partWithSurplusBytesIsDeliveredButNotStored(streams: Bool) {
         for (body, isStored) in [("four", true), ("for", true), ("fours", false)] {
             var load = MachineDriver.after([], fields: ["Range": "bytes=6-"]) { $0.streams = streams }
@@ -281,37 +236,6 @@ import Testing
                 }
             }
         }
-    }
-
-    /// The delegate and the app are asked about a whole as about any other response, once the client has it.
-    @Test(arguments: ["asItIs", "other", nil], [true, false])
-    func aJoinedWholeIsConfirmed(_ edited: String?, streams: Bool) {
-        var load = MachineDriver.after([.part]) {
-            $0.confirmsStorage = true
-            $0.streams = streams
-        }
-        _ = load.head(206, ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10"])
-        _ = load.data("rest")
-        _ = load.end()
-        #expect(
-            load.body("stored") == [
-                "report revalidated", "storedHead 200", "data storedrest", "confirmStorage storedrest by delegate",
-            ])
-        switch edited {
-        case "asItIs": #expect(load.confirmAsItIs() == ["store storedrest /a over 0", "finish"])
-        case let edited?: #expect(load.confirm(edited) == ["store \(edited) /a over 0", "finish"])
-        case nil: #expect(load.confirm(nil) == ["finish"])
-        }
-        #expect(load.hasEnded)
-    }
-
-    /// What may not be stored is nobody's question.
-    @Test func aJoinedWholeThatIsNotStoredIsNotAskedAbout() {
-        var load = MachineDriver.after([.part]) { $0.confirmsStorage = true }
-        _ = load.head(206, ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10", "Cache-Control": "no-store"])
-        _ = load.data("rest")
-        _ = load.end()
-        #expect(load.body("stored") == ["report revalidated", "storedHead 200", "data storedrest", "finish"])
     }
 
     /// A closure or a delegate may have changed what is stored.

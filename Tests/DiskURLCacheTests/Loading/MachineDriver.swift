@@ -160,7 +160,7 @@ struct MachineDriver {
         send(.found(responses(stored, body: body), now: now))
     }
     mutating func body(_ text: String?) -> MachineActions {
-        send(.body(text.map { .memory(Data($0.utf8)) }, gathered: gathered, now: now))
+        send(.body(text.map { .memory(Data($0.utf8)) }, now: now))
     }
     mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> MachineActions {
         send(.head(status: status, fields: fields, options: caching, now: now))
@@ -265,10 +265,10 @@ struct MachineDriver {
         case .beginBody, .keep: return ""
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
-        case .confirmStorage(_, let joined, let byDelegate):
-            return "confirmStorage \(text(joined ?? gathered))" + (byDelegate ? " by delegate" : "")
+        case .confirmStorage(_, let byDelegate):
+            return "confirmStorage \(text(gathered))" + (byDelegate ? " by delegate" : "")
         case .store(let storing):
-            let data = storing.edited.data ?? storing.joined ?? gathered
+            let data = storing.edited.data ?? gathered
             return "store \(text(data)) \(path)" + (storing.basis.map { " over \(index(of: $0))" } ?? "")
         case .change(.update(let variant, _)): return "change update \(index(of: variant)) \(path)"
         case .change(.addVariant(let variant, _)): return "change add \(index(of: variant)) \(path)"

@@ -18,13 +18,7 @@ extension ReferenceModel {
             if load.method == "HEAD" {
                 guard answer.body.isEmpty else { return "HEAD has no body" }
                 guard answer.token != nil else {
-                    if check.born > load.begin || load.isLookup { return nil }
-                    // An answer to HEAD is stored by itself as long as there is none to GET, and a 304 may confirm it.
-                    guard check.kind == .head || check.kind == .notModified else {
-                        return "the head is not from a stored response"
-                    }
-                    return identity(of: check, checkedBy: check, load)
-                        ?? reuse(of: check, checkedBy: check, load, state)
+                    return check.born > load.begin ? nil : "the answer to another HEAD was stored"
                 }
             }
             guard let number = answer.token, let item = state.items[number] else { return "nobody sent this head" }
@@ -103,11 +97,6 @@ extension ReferenceModel {
                 $0.path == other.request.path && $0.time > other.askerBegan
             }
             if isInvalidated || (state.removals + state.marks).contains(where: { $0.mayKeepOut(other) }) {
-                return false
-            }
-            // A stored answer to HEAD is beside those to GET, which come first. As long as it is fresh, it answers
-            // again once those are removed or forgotten.
-            if item.kind == .head, state.forgets || state.removals.contains(where: { $0.concerns(other) }) {
                 return false
             }
             // RFC 9111 §4.3.5: a HEAD that is not about the newer item removes it.

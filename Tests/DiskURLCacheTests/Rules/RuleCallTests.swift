@@ -64,6 +64,20 @@ import Testing
     }
 
     #if canImport(FoundationNetworking)
+        /// Also where a cookie of the session is added to the request.
+        @Test func aDirectCallWithACookieCallsARuleOnce() async throws {
+            let origin = try OriginServer { _ in .ok("text") }
+            let url = origin.url("/a")
+            let configuration = URLSessionConfiguration.ephemeral.patient
+            let cookie = HTTPCookie(properties: [
+                .name: "a", .value: "1", .path: "/", .domain: url.host ?? "", .version: "0",
+            ])
+            try #require(configuration.httpCookieStorage).setCookie(try #require(cookie))
+            let session = URLSession(configuration: configuration)
+            let calls = try await callsOf { _ = try await cache.data(for: URLRequest(url: url), session: session) }
+            #expect(calls == 1 && origin.requests.first?.fields["Cookie"] == "a=1")
+        }
+
         /// Which the cache leaves to Foundation, and after which it may have to remove something.
         @Test(.enabled(if: LoadingHarness.storesForSessions)) func aPostOfASessionCallsARuleOnce() async throws {
             let origin = try OriginServer { _ in .ok("text") }

@@ -97,17 +97,20 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    @Test func offlineAStoredResponseAnswersInPlaceOfAnErrorThatIsHeld() async throws {
+    @Test(arguments: [403, 429, 500, 503], [true, false])
+    func withoutARequestAStoredResponseAnswersInPlaceOfAnErrorThatIsHeld(status: Int, isOffline: Bool) async throws {
         let origin = try OriginServer { request in
-            request.number > 1 ? .status(503) : .ok("kept", ["Cache-Control": "max-age=1"])
+            request.number > 1 ? .status(status) : .ok("kept", ["Cache-Control": "max-age=1"])
         }
         let cache = makeCache(.init(minimumInterval: .minutes(15)))
         let request = URLRequest(url: origin.url("/a"))
         _ = try await cache.data(for: request)
         clock.advance(by: 1_000)
-        for _ in 0..<2 { #expect(try await cache.data(for: request).response.statusCode == 503) }
-        cache.isOffline = true
-        #expect(try await text(cache.data(for: request)) == "kept")
+        for _ in 0..<2 { #expect(try await cache.data(for: request).response.statusCode == status) }
+        var stored = request
+        if !isOffline { stored.cachePolicy = .returnCacheDataDontLoad }
+        cache.isOffline = isOffline
+        #expect(try await text(cache.data(for: stored)) == "kept")
         #expect(origin.requests.count == 2)
     }
 
@@ -130,32 +133,6 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
-    @Test func aFailureIsGivenAgainInsteadOfAnotherRequest() async throws {
-        let origin = try OriginServer { _ in .ok("back", ["Cache-Control": "no-store"]) }
-        let cache = makeCache(.init(minimumInterval: .minutes(15)))
-        let request = URLRequest(url: origin.url("/a"))
-        let events = cache.events()
-        origin.stop()
-        var codes: [URLError.Code] = []
-        for _ in 0..<2 {
-            do { _ = try await cache.data(for: request) } catch let error as URLError { codes.append(error.code) }
-        }
-        #expect(codes.count == 2 && codes.first == codes.last)
-        let loads = Mutex(0)
-        let heard = await events.elements(upTo: "the reports of two loads") { event in
-            guard event.isLoad else { return false }
-            return loads.withLock { count in
-                count += 1
-                return count == 2
-            }
-        }
-        let outcomes = heard.compactMap { event -> DiskURLCache.Report.Outcome? in
-            if case .load(let load) = event { load.outcome } else { nil }
-        }
-        #expect(outcomes == [.failed, .notAllowed(.minimumInterval)])
-        withExtendedLifetime(origin) {}
-    }
-
     /// A held answer is one of the cache's: it is removed like a stored one, and never written.
     @Test(arguments: ["request", "all", "host", "prefix", "tag", "memory", "POST"])
     func whatIsRemovedIsNotHeldEither(by what: String) async throws {
@@ -176,6 +153,7 @@ import Testing
             _ = try await cache.data(for: post)
         default: cache.removeAllCachedResponses()
         }
+        #expect(cache.currentMemoryUsage == 0)
         let number = origin.requests.count + 1
         #expect(try await text(cache.data(for: request)) == "\(number)")
     }
@@ -196,12 +174,49 @@ import Testing
         clock.advance(by: 119)
         let held = try await cache.data(for: request)
         #expect(held.response.statusCode == 429)
+        #expect(held.response.value(forHTTPHeaderField: "Retry-After") == "1")
         #expect(held.report.outcome == .staleHit(.memory, because: .errorLifetime))
         cache.isOffline = true
         clock.advance(by: 2)
         #expect(try await text(cache.data(for: request)) == "page")
         cache.isOffline = false
         #expect(try await text(cache.data(for: request)) == "later")
+    }
+
+    /// What HTTP lets a cache store is stored: another process asks no sooner either.
+    @Test(arguments: [301, 308, 404, 410]) func whatMayBeStoredAnswersInOtherProcesses(status: Int) async throws {
+        let origin = try OriginServer { request in
+            status < 400 && request.path == "/a" ? .status(status, "", ["Location": "/b"]) : .status(404, "gone", [:])
+        }
+        let scratch = try ScratchDirectory()
+        for _ in 0..<2 {
+            var configuration = DiskURLCache.Configuration(
+                memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.url)
+            configuration.clock = clock.wallClock
+            configuration.minimumDiskLifetime = .minutes(1)
+            configuration.rules = [DiskURLCache.Rule(for: .all, minimumInterval: .minutes(15))]
+            configuration.store = configuration.makeStore(directory: scratch.url)
+            let cache = DiskURLCache(configuration: configuration)
+            #expect(try await text(cache.data(for: URLRequest(url: origin.url("/a")))) == "gone")
+            cache.flush()
+        }
+        #expect(origin.requests.count == (status < 400 ? 2 : 1))
+    }
+
+    /// An error that a stored response replaces is not asked for again either.
+    @Test func anErrorThatIsReplacedIsAskedForOnceInTheInterval() async throws {
+        let origin = try OriginServer { request in
+            request.number > 1 ? .status(503) : .ok("kept", ["Cache-Control": "max-age=1, stale-if-error=86400"])
+        }
+        let cache = makeCache(.init(minimumInterval: .minutes(15)))
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 1_000)
+        for _ in 0..<3 { #expect(try await text(cache.data(for: request)) == "kept") }
+        #expect(origin.requests.count == 2)
+        clock.advance(by: 900)
+        #expect(try await text(cache.data(for: request)) == "kept")
+        #expect(origin.requests.count == 3)
     }
 
     // MARK: Mutations
@@ -241,6 +256,7 @@ import Testing
         }
         let first = load()
         let slow = await exchanges.next(1)
+        clock.advance(by: 1)
         let second = load(["Cache-Control": "no-cache"])
         let quick = await exchanges.next(2)
         quick.head(200, ["Cache-Control": directive])
@@ -260,21 +276,5 @@ import Testing
         _ = try? await first.answer()
         #expect(try await load().answer().data == Data("new".utf8))
         #expect(network.requests.count == 2)
-    }
-
-    @Test func heldAnswersAreBounded() {
-        let recent = RecentAnswers(limit: 10_000)
-        func key(_ number: Int) -> RequestKey {
-            RequestKey(text: "http://a.example/\(number)", uri: nil, isForHead: false)
-        }
-        let start = Date(timeIntervalSince1970: 1_800_000_000)
-        for number in 0..<100 {
-            recent.note(
-                .failure(URLError(.timedOut)), for: key(number), StoreTicket(number: 1, askedAt: start),
-                at: start + Double(number))
-        }
-        let held = (0..<100).filter { recent.heard(from: key($0), lastRemoval: 1) != nil }
-        #expect(held.count < 10 && held.last == 99)
-        #expect(recent.heard(from: key(99), lastRemoval: 2) == nil)
     }
 }

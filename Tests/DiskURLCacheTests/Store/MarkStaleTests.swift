@@ -159,7 +159,7 @@ import Testing
     /// No cache makes such a number, but a file may have it.
     @Test func theLargestSequenceNumberIsNoReasonToTrap() {
         var metadata = StoredEntry.test(Data(), sequence: .max).metadata
-        let isMarked = metadata.markStale(at: Date(), sequence: EntrySequence().next)
+        let isMarked = metadata.markStale(at: Date())
         #expect(isMarked)
         #expect(metadata.sequence == .max)
     }

@@ -136,16 +136,6 @@ import Testing
         #expect(arrive(ticket) == nil)
     }
 
-    /// The answer to an unsafe request removes what is stored of its URL, and may be stored itself.
-    @Test func anAnswerThatRemovesMayBeStored() {
-        let (older, remover) = (cache.store.ticket(at: Date()), cache.store.ticket(at: Date()))
-        for _ in 0..<2 { cache.core.invalidate(Responses.url("/a"), by: remover) }
-        #expect(arrive(older) == .removedMeanwhile)
-        #expect(arrive(remover) == nil)
-        cache.removeCachedResponse(for: request)
-        #expect(arrive(remover) == .removedMeanwhile)
-    }
-
     @Test func removalsOfOthersDoNotConcernIt() {
         let ticket = cache.store.ticket(at: Date())
         cache.removeCachedResponse(for: Responses.request("/b"))

@@ -293,21 +293,6 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
-    /// A response to HEAD goes with those to GET, also one that only the app still has.
-    @Test func aHeadThatTheAppHoldsGoesWithItsResource() throws {
-        let fixture = try Fixture(memory: 64 << 10, disk: 1 << 20)
-        var request = Responses.request("/a")
-        request.httpMethod = "HEAD"
-        let response = Responses.cached(Responses.url("/a"), "", policy: .allowedInMemoryOnly)
-        fixture.cache.storeCachedResponse(response, for: request)
-        let held = try #require(fixture.cache.cachedResponse(for: request))
-        fixture.cache.relieveMemoryPressure()
-        #expect(fixture.cache.cachedResponse(for: request) != nil)
-        fixture.cache.removeCachedResponse(for: Responses.request("/a"))
-        #expect(fixture.cache.cachedResponse(for: request) == nil)
-        withExtendedLifetime(held) {}
-    }
-
     /// The system's loader stores in memory at once, and the file comes later: not after a newer response.
     @Test(arguments: ["too large", "in memory only", "variant removed", "removed", "disk emptied", "pinned", "none"])
     func aLateFileDoesNotUndoAReplacement(how: String) throws {

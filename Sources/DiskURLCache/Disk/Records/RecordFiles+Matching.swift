@@ -38,15 +38,14 @@ extension RecordFiles {
 
     /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed.
     func markStale(
-        _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64,
-        _ events: inout [DiskEvent]
+        _ row: IndexRow, matching criteria: EntryCriteria, at time: Date, _ events: inout [DiskEvent]
     ) {
         switch reader.read(row.name, .tail, limit: .max) {
         case .record(let record):
             // It may be another record by now.
             guard matches(criteria, record, row) else { return }
             var metadata = record.metadata
-            guard metadata.markStale(at: time, sequence: sequence) else { return }
+            guard metadata.markStale(at: time) else { return }
             let update = update(
                 metadata, of: DiskKey(record.footer), replacing: record.metadata,
                 usedAt: MonotonicTime.nanoseconds, &events)

@@ -236,19 +236,13 @@ struct RecordFiles: Sendable {
 
     /// Of several records of one variant the newest one stays.
     private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
-        let isAlone = catalog.isAlone
-        let written = found.records.first { $0.footer.name.slot == slot }?.footer
-        // The clock of another process may be ahead by so much. A cache that is alone has one clock, but numbers what
-        // it stores in one moment.
-        let latest = EntrySequence.number(at: clock.now() + (isAlone ? 1 : 60))
-        func rank(_ footer: RecordFooter) -> RecordRank {
+        // A record from the future was stored before the clock was set back, and counts as the older one. The clock of
+        // another process may be ahead by so much. A cache that is alone has one clock, but numbers what it stores in one
+        // moment.
+        let latest = EntrySequence.number(at: clock.now() + (catalog.isAlone ? 1 : 60))
+        func rank(_ footer: RecordFooter) -> (Int, UInt64, Int) {
             let isWrittenNow = footer.name.slot == slot
-            var storedAt = footer.storedAt
-            // All numbers are its own: what has a smaller one was stored before, also if the clock was set back since.
-            if isAlone, let written, footer.sequence < written.sequence { storedAt = min(storedAt, written.storedAt) }
-            return RecordRank(
-                isFromFuture: footer.sequence > latest && !isWrittenNow, storedAt: storedAt,
-                sequence: footer.sequence, isWrittenNow: isWrittenNow)
+            return (footer.sequence > latest && !isWrittenNow ? 0 : 1, footer.sequence, isWrittenNow ? 1 : 0)
         }
         for record in found.records {
             let isReplaced = found.records.contains {

@@ -46,14 +46,15 @@
             let keyed = cache.resolve(
                 link.withCookies(DiskURLCache.Request(link.effectiveRequest(sent))), variant: link.keyVariant)
             let port = ClientPort(self, task: task, link: link)
-            let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
+            let beginning = LoadBeginning(
+                keyed, in: cache, streams: port.acceptsPieces, confirmsStorage: port.confirmsStorage)
+            // The client is called from one queue, which need not be the one of this thread.
+            let driver = beginning.go(over: link, to: port, at: .network)
             let isStopped = state.withLock { state in
                 state.driver = driver
                 return state.isStopped
             }
-            if isStopped { return driver.cancel() }
-            // The client is called from one queue, which need not be the one of this thread.
-            CacheCore.lookupQueue.async { driver.start(at: .files) }
+            if isStopped { driver?.cancel() }
         }
 
         /// Not expected: `canInit(with:)` has found the session, and a session lives as long as its tasks. The load

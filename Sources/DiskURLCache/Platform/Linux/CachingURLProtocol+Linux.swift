@@ -63,16 +63,9 @@
             guard let port = ClientPort(self, task: task, link: link) else { return fail() }
             self.port = port
             if isSuspended { port.pause() }
-            var beginning = LoadBeginning(
+            let beginning = LoadBeginning(
                 keyed, in: cache, streams: port.acceptsPieces, confirmsStorage: port.confirmsStorage)
-            if let (head, body, report) = beginning.end() {
-                return port.perform(
-                    body.isEmpty
-                        ? [.receive(head), .finish(report)] : [.receive(head), .load(body), .finish(report)])
-            }
-            let driver = LoadDriver(beginning, transport: link, client: port)
-            self.driver = driver
-            driver.start(with: beginning.step, at: .client)
+            driver = beginning.go(over: link, to: port, at: .client)
         }
 
         /// Seldom, since the salt of a directory is read once: all sessions share this queue, where nobody waits for a

@@ -3,7 +3,7 @@
 
     /// A load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for uploads,
     /// downloads, streamed bodies and all other tasks that are not cached. This class only looks at the answer: if an
-    /// unsafe request succeeds, stored responses become invalid (RFC 9111 §4.4), and its answer may serve a later GET.
+    /// unsafe request succeeds, stored responses become invalid (RFC 9111 §4.4).
     ///
     /// `@unchecked Sendable`: used only on the queue on which Foundation calls protocols.
     final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {
@@ -15,14 +15,9 @@
         private let hop: ResolvedRequest?
         private let reason: DiskURLCache.Reason?
         private let startTime: Date
-        /// For a `POST`, whose answer may serve a later `GET`.
-        private let ticket: StoreTicket?
         private var bytes = 0
         /// The response as it arrived; the task's response may have a `Cache-Status` added.
         private var arrived: HTTPURLResponse?
-        /// The body so far, of an answer that may serve a `GET`; nil if nobody was given one. Foundation gives it to a
-        /// completion handler of a data task only, also if it is empty.
-        private var body: Data?
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
         /// Tells the client of the end, once what the answer changes in the store is done.
@@ -45,7 +40,6 @@
             self.hop = hop
             self.reason = reason
             startTime = cache?.now ?? Date()
-            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.store.ticket(at: startTime) : nil
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
@@ -71,12 +65,6 @@
             // If the task was resumed again already, Foundation's class would take this call for a cancellation.
         }
 
-        /// What the answer changes in the store.
-        fileprivate struct Change: Sendable {
-            let invalidations: [Invalidation]
-            let representation: (draft: EntryDraft, hop: ResolvedRequest)?
-        }
-
         /// Ends the load once, after the answer's changes in the store.
         /// - Parameter tell: tells the client; called on the protocol's queue.
         private func end(
@@ -86,20 +74,18 @@
             self.native = nil
             let response = arrived ?? task.response as? HTTPURLResponse
             guard let cache, let request = task.originalRequest else { return tell(client) }
-            let change = Change(
-                invalidations: response.map { invalidations(by: $0, request: request, task: task, in: cache) } ?? [],
-                representation: error == nil ? response.flatMap { representation($0, of: task, in: cache) } : nil)
+            let invalidations =
+                response.map { self.invalidations(by: $0, request: request, task: task, in: cache) } ?? []
             report(error, response, task, request, in: cache)
-            guard !change.invalidations.isEmpty || change.representation != nil else { return tell(client) }
+            guard !invalidations.isEmpty else { return tell(client) }
             ending = tell
-            let ticket = ticket
             // All sessions share this queue: nobody waits on it for a file.
             guard let queue = SessionLink(task)?.workQueue else {
-                change.apply(in: cache, ticket)
+                invalidations.forEach(cache.invalidate)
                 return told()
             }
             CacheCore.lookupQueue.async { [self] in
-                change.apply(in: cache, ticket)
+                invalidations.forEach(cache.invalidate)
                 queue.async { self.told() }
             }
         }
@@ -154,37 +140,6 @@
             return [invalidation(request, 303, ["Location": final.absoluteString]), answer].compactMap { $0 }
         }
 
-        /// The answer to a `POST` as it is stored for the `GET` that it answers too (RFC 9110 §9.3.3).
-        private func representation(
-            _ response: HTTPURLResponse, of task: URLSessionTask, in cache: CacheCore
-        ) -> (draft: EntryDraft, hop: ResolvedRequest)? {
-            // Foundation gives the body to a data delegate directly, without the protocol's client.
-            guard ticket != nil, let body, let link = SessionLink(task),
-                case .completionHandler? = link.audience,
-                let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
-            else { return nil }
-            var get = link.effectiveRequest(sent)
-            let facts = RequestFacts(DiskURLCache.Request(get), key: nil, salt: cache.store.salt)
-            get.httpMethod = "GET"
-            get.httpBody = nil
-            let hop = cache.resolve(DiskURLCache.Request(get))
-            let fields = HeaderFields(response)
-            let exchange = Exchange(
-                request: facts, url: hop.request.url, revalidation: nil, variants: [], status: response.statusCode,
-                fields: fields, requestTime: startTime, responseTime: cache.now, refusal: hop.refusal(of: fields))
-            let options = cache.cachingOptions(for: hop, response: fields)
-            let verdict = Storability.verdict(for: exchange, options: options)
-            guard case .store(var stored, _, _) = verdict, stored.method == "GET" else { return nil }
-            guard ContentLength.objection(to: body.count, of: stored) == nil else { return nil }
-            let made = URLResponse.http(url: url, status: stored.status, fields: stored.fields)
-            guard let head = made as? HTTPURLResponse else { return nil }
-            let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
-            let admission = cache.admit(proposed, of: stored, for: hop, proposed: proposed)
-            guard case .success(let edited) = admission else { return nil }
-            edited.change(&stored)
-            return (EntryDraft(stored, .memory(edited.data ?? body), edited, for: hop), hop)
-        }
-
         // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.
 
         func urlProtocol(
@@ -235,23 +190,7 @@
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
             bytes += data.count
-            if ticket != nil { keep(data, of: `protocol`.task?.response as? HTTPURLResponse) }
             client.urlProtocol(`protocol`, didLoad: data)
-        }
-
-        private func keep(_ data: Data, of response: HTTPURLResponse?) {
-            let isOfUse =
-                bytes <= cache?.store.largestStorableBody ?? 0
-                && response?.value(forHTTPHeaderField: "Content-Location") != nil
-            if !isOfUse {
-                body = nil
-            } else if bytes == data.count {
-                // The first piece. A task with a completion handler gets its whole body in one piece, which is not
-                // copied.
-                body = data
-            } else {
-                body?.append(data)
-            }
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
@@ -276,14 +215,6 @@
 
         func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
             client.urlProtocol(`protocol`, didCancel: challenge)
-        }
-    }
-
-    extension PassThrough.Change {
-        /// The removals first: the representation was asked for with the same request.
-        func apply(in cache: CacheCore, _ ticket: StoreTicket?) {
-            for invalidation in invalidations { cache.invalidate(invalidation, by: ticket) }
-            if let representation { _ = cache.insert(representation.draft, for: representation.hop, ticket: ticket) }
         }
     }
 #endif

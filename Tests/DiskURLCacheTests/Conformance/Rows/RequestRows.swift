@@ -44,8 +44,8 @@ extension ConformanceRow {
             .get.replies("Cache-Control: max-age=3600", "Pragma: unrecognised-extension"), .get.cached),
     ]
 
-    /// A response to POST is reused for GET where it says by `Content-Location` that it is that resource's
-    /// (RFC 9110 §9.3.3); what HEAD answers may update what is stored for GET (RFC 9111 §4.3.5).
+    /// A response to POST may be reused for GET where it says by `Content-Location` that it is that resource's
+    /// (RFC 9110 §9.3.3): in `leftOut`. What HEAD answers may update what is stored for GET (RFC 9111 §4.3.5).
     static let methods: [ConformanceRow] = [
         .init(
             "method-POST", .optimal,

@@ -1,7 +1,7 @@
 /// Rows of our own, for standards of which the public suite has none: `Tests/cache-tests-standards.mjs` has them in its
 /// form.
 extension ConformanceRow {
-    static let standards = query + groups + searchVariation + digests
+    static let standards = query + groups + digests
 
     // MARK: QUERY (RFC 10008)
 
@@ -86,63 +86,6 @@ extension ConformanceRow {
     /// 32 groups of 32 characters, beginning with this one.
     private static func thirtyTwo(_ first: Int) -> String {
         (first..<first + 32).map { "\"\(String(repeating: "g", count: 30))\(10 + $0)\"" }.joined(separator: ", ")
-    }
-
-    // MARK: No-Vary-Search
-
-    static let searchVariation: [ConformanceRow] = [
-        varied("nvs-params", .optimal, "params=(\"a\")", "?a=1&b=1", .get.at("?b=1&a=2").cached),
-        varied("nvs-params-absent", .optimal, "params=(\"a\")", "?a=1", .get.cached),
-        varied("nvs-params-other", .required, "params=(\"a\")", "?a=1&b=1", .get.at("?a=1&b=2").notCached),
-        varied("nvs-params-case", .required, "params=(\"a\")", "?a=1", .get.at("?A=1").notCached),
-        varied("nvs-except", .optimal, "except=(\"a\")", "?a=1&b=1", .get.at("?a=1&c=3").cached),
-        varied("nvs-except-other", .required, "except=(\"a\")", "?a=1&b=1", .get.at("?a=2&b=1").notCached),
-        varied("nvs-except-none", .optimal, "except=()", "?a=1&b=1", .get.cached),
-        varied("nvs-key-order", .optimal, "key-order", "?a=1&b=1", .get.at("?b=1&a=1").cached),
-        varied("nvs-key-order-values", .required, "key-order", "?a=1&a=2", .get.at("?a=2&a=1").notCached),
-        varied("nvs-order", .required, "params=(\"c\")", "?a=1&b=1", .get.at("?b=1&a=1").notCached),
-        varied("nvs-encoding", .optimal, "params=(\"a\")", "?b=x%20y", .get.at("?%62=x+y&").cached),
-        varied("nvs-encoded-name", .optimal, "params=(\"%61+b\")", "?a+b=1", .get.at("?a%20b=2").cached),
-        varied("nvs-unknown-key", .optimal, "params=(\"a\"), other=1", "?a=1", .get.at("?a=2").cached),
-        varied("nvs-boolean-params", .required, "params", "?a=1", .get.at("?a=2").notCached),
-        varied("nvs-token", .required, "params=(a)", "?a=1", .get.at("?a=2").notCached),
-        varied("nvs-params-and-except", .required, "params=(\"a\"), except=(\"b\")", "?a=1", .get.at("?a=2").notCached),
-        varied("nvs-malformed", .required, "params=(\"a\"", "?a=1", .get.at("?a=2").notCached),
-        varied("nvs-default", .required, "params=()", "?a=1", .get.at("?a=1&").notCached),
-        varied("nvs-other-path", .required, "params=(\"a\")", "?a=1", .get.at("/other?a=1").notCached),
-        varied("nvs-stale", .required, "params=(\"a\")", "?a=1", .get.at("?a=2").notCached, lifetime: 1),
-        .init(
-            "nvs-vary", .required,
-            .fresh("No-Vary-Search: params=(\"a\")", "Vary: Foo").at("?a=1").sends("Foo: 1"),
-            .get.at("?a=2").sends("Foo: 2").notCached),
-        .init(
-            "nvs-no-store", .required,
-            .get.replies("Cache-Control: no-store", "No-Vary-Search: params=(\"a\")").at("?a=1").pausing,
-            .get.at("?a=2").notCached),
-        .init(
-            "nvs-two-answers", .optimal, .fresh("No-Vary-Search: params=(\"a\")").at("?a=1&b=1"),
-            .fresh("No-Vary-Search: params=(\"a\")").at("?a=1&b=2").notCached, .get.at("?a=2&b=1").cached),
-        .init(
-            "nvs-exact-without", .required, .fresh("No-Vary-Search: params=(\"a\")").at("?a=1&b=1"),
-            .fresh().at("?b=2").body("exact").notCached, .get.at("?b=2").body("exact").cached),
-        .init(
-            "nvs-invalidate", .required, .fresh("No-Vary-Search: params=(\"a\")").at("?a=1"),
-            .send("POST", body: "abc").at("?a=1"), .get.at("?a=1").notCached),
-        .init(
-            "nvs-invalidate-equivalent", .check, .fresh("No-Vary-Search: params=(\"a\")").at("?a=1"),
-            .send("POST", body: "abc").at("?a=2"), .get.at("?a=1").notCached),
-    ]
-
-    private static func varied(
-        _ id: String, _ kind: Kind, _ value: String, _ suffix: String, _ second: ConformanceStep,
-        lifetime: Int = 100_000
-    ) -> Self {
-        Self(
-            id, kind,
-            .get.at(suffix).replies(
-                .init("Cache-Control", .text("max-age=\(lifetime)")), .date("Date", 0),
-                .init("No-Vary-Search", .text(value), isChecked: false)
-            ).pausing, second)
     }
 
     // MARK: Digests (RFC 9530), compared by a setting
