@@ -88,12 +88,21 @@ extension DiskURLCache {
     ///
     /// The file appears when the body is whole, and with any status: look at `response.statusCode`. A process that is
     /// killed meanwhile leaves a hidden file beside it, whose name ends with `.partial`.
+    ///
+    /// **A download that broke off** goes on with `resuming`. What has come stays in two hidden files beside the target,
+    /// `.NAME.partial` and `.NAME.partial.json`, also if the process is killed: at most 16 MB are lost then. The next
+    /// call with the same URL and target asks for the rest by `Range` and `If-Range` (RFC 9110 §13.1.5). It begins anew
+    /// if the response has changed, or if the origin does not send just that rest. Only responses with a strong `ETag`
+    /// and without a content coding go on. The length of the whole, and a digest that the response states (RFC 9530),
+    /// are compared. The whole is stored as after a load in one go, and its head is returned. `resuming` has no effect
+    /// on a request that has a body, a `Range` or a condition, and while another download of the target is on its way.
     /// - Parameters:
     ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
     ///     files.
     ///   - replacingFile: a file that is there is replaced when the new one is whole, in one step; if the load fails it
     ///     stays as it is. Otherwise it is an error.
+    ///   - resuming: goes on where an earlier call broke off, and lets a later one go on.
     ///   - fallback: see ``data(for:fallback:session:)``.
     ///   - session: see ``data(for:fallback:session:)``.
     ///   - progress: see ``bytes(for:fallback:session:progress:)``.
@@ -102,11 +111,16 @@ extension DiskURLCache {
     ///   If there is a file that is not to be replaced, or none can be made, no request is sent.
     @discardableResult
     public func file(
-        for request: URLRequest, at url: URL, replacingFile: Bool = false, fallback: Options.Fallback? = nil,
-        session: URLSession? = nil, progress: Progress? = nil
+        for request: URLRequest, at url: URL, replacingFile: Bool = false, resuming: Bool = false,
+        fallback: Options.Fallback? = nil, session: URLSession? = nil, progress: Progress? = nil
     ) async throws -> (response: HTTPURLResponse, report: Report) {
-        let file = try DestinationFile(url, replacingFile: replacingFile)
-        let stream = try await bytes(for: request, fallback: fallback, session: session, progress: progress)
+        let resuming = resuming && DownloadPart.mayContinue(request)
+        let file = try DestinationFile(url, replacingFile: replacingFile, resuming: resuming)
+        func begin(_ request: URLRequest) async throws -> ResponseStream {
+            try await bytes(for: request, fallback: fallback, session: session, progress: progress)
+        }
+        if file.isResumable { return try await resume(request, file, begin) }
+        let stream = try await begin(request)
         try await stream.write(to: file)
         return (stream.response, stream.report)
     }

@@ -242,6 +242,33 @@ extension CacheCore {
         return nil
     }
 
+    /// Stores a response whose body is elsewhere, in a file of the app. It is not read into memory, unless memory alone
+    /// may keep it.
+    /// - Parameter read: gives the body in pieces; returns false if it cannot be read.
+    func store(
+        _ response: StoredResponse, length: Int, for hop: ResolvedRequest, ticket: StoreTicket,
+        read: ((Data) -> Void) -> Bool
+    ) {
+        func refuse(_ reason: DiskURLCache.Reason) { emitNotStored(hop.request.urlRequest, reason) }
+        var response = response
+        if let reason = keepOnlyStorable(&response, for: hop) { return refuse(reason) }
+        let isForFile = acceptsFile(response, for: hop)
+        let limit = store.largestStorableBody
+        if !isForFile, length > limit { return refuse(.tooLarge(bytes: length, limit: limit)) }
+        var file: IncomingBody?
+        var data = Data()
+        var failure: DiskURLCache.Reason?
+        let isRead = read { piece in
+            guard failure == nil else { return }
+            if isForFile { failure = store.append(piece, to: &file) } else { data.append(piece) }
+        }
+        if let reason = failure ?? (isRead ? nil : .diskFailed(errno: EIO)) { return refuse(reason) }
+        var draft = EntryDraft(response, file.map { .file($0.opening) } ?? .memory(data), EditedResponse(), for: hop)
+        // Deleted with the object, unless it becomes the record.
+        draft.file = file
+        if let reason = insert(draft, for: hop, ticket: ticket) { refuse(reason) }
+    }
+
     // MARK: Tags
 
     /// The tags of a response that is stored: those of the options, of the response's groups, and of the request's

@@ -283,6 +283,22 @@ package final class LoadReader: Sendable {
     /// The load so far.
     private var loadReport: LoadReport { load.state.withLock { $0.report } ?? driver?.report ?? begun }
 
+    /// What the network has answered to the last request of the load: the request, as it was sent, with its key for a
+    /// response that is stored, and whether the answer depends on credentials that it does not show. Nil if none was
+    /// sent.
+    func exchange(_ answer: DeliveredHead) -> (exchange: Exchange, request: DiskURLCache.Request, isPrivate: Bool)? {
+        guard let driver else { return nil }
+        let (hop, report, isPrivate) = driver.state.withLock { ($0.hop, $0.machine.report, $0.usedCredentials) }
+        guard let requestTime = report.requestedAt, let responseTime = report.respondedAt else { return nil }
+        let exchange = Exchange(
+            request: hop.facts, variants: [], status: answer.status, fields: answer.fields, requestTime: requestTime,
+            responseTime: responseTime)
+        return (exchange, hop.request, isPrivate)
+    }
+
+    /// The key of the transport's loads: see `LoadTransport.keyVariant`.
+    var keyVariant: String? { transport.keyVariant }
+
     /// - Parameter part: picks the wanted part of the state; nil while it is missing.
     private func receive<Part: Sendable>(
         within seconds: TimeInterval? = nil, _ part: (inout DirectLoad.State) throws -> Part?

@@ -27,7 +27,7 @@ extension DiskURLCache {
         public var report: Report { reader.report }
 
         package let delivered: DeliveredHead
-        private let reader: LoadReader
+        let reader: LoadReader
         private let progress: BodyProgress?
 
         /// Returns when the head is known.
@@ -59,13 +59,19 @@ extension DiskURLCache {
         }
 
         func write(to file: DestinationFile) async throws {
+            try await copy(to: file)
+            try file.publish()
+        }
+
+        /// Writes what was not read yet of the body behind what the file has.
+        func copy(to file: DestinationFile) async throws {
+            progress?.begin(behind: file.length)
             while true {
                 try Task.checkCancellation()
                 let count = try await reader.copyNext(to: file)
                 progress?.note(count)
                 guard count != nil else { break }
             }
-            try file.publish()
         }
     }
 }
@@ -92,6 +98,13 @@ private final class BodyProgress: @unchecked Sendable {
 
     func expect(_ length: Int?) {
         if let length { progress.totalUnitCount = Int64(length) }
+    }
+
+    /// The body is the rest of a file that has so many bytes.
+    func begin(behind bytes: Int) {
+        guard bytes > 0 else { return }
+        progress.completedUnitCount += Int64(bytes)
+        if progress.totalUnitCount >= 0 { progress.totalUnitCount += Int64(bytes) }
     }
 
     /// - Parameter bytes: of a piece; nil at the end of the body.

@@ -1,0 +1,219 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `file(for:at:resuming:)`: a download that broke off goes on, and its file is always that of one response.
+@Suite(.fewAtATime, .timeLimit(.minutes(10))) struct ResumedDownloadTests {
+    /// What the origin has, and does to each request.
+    private struct Origin {
+        var body = ResumedDownloadTests.first
+        var tag = "\"1\""
+        var fields = HeaderFields()
+        /// After how many bytes of the answer's body the connection ends, for the requests to come; then none is cut.
+        var cuts: [Int] = []
+        /// Answers a range in its own way; nil: rightly.
+        var lie: (@Sendable (Int, OriginResponse) -> OriginResponse)?
+        var ranges: [String?] = []
+    }
+
+    private static let first = testBody(1, length: 1_000_001)
+    private static let second = testBody(2, length: 900_003)
+    private let cache: DiskURLCache
+    private let scratch: ScratchDirectory
+    private let folder: URL
+    private let file: URL
+    private let origin: OriginServer
+    private let state = Shared()
+
+    private final class Shared: Sendable { let value = Mutex(Origin()) }
+
+    init() throws {
+        scratch = try ScratchDirectory("resumed")
+        cache = DiskURLCache(in: scratch, clock: ManualClock(), memory: 4 << 20, disk: 64 << 20)
+        folder = scratch.url.appendingPathComponent("files")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        file = folder.appendingPathComponent("archive.tar")
+        origin = try OriginServer { [state] request in state.value.withLock { Self.answer(request, &$0) } }
+    }
+
+    private static func answer(_ request: OriginRequest, _ state: inout Origin) -> OriginResponse {
+        if request.path == "/moved" { return OriginResponse(status: 302, fields: ["Location": "/a"]) }
+        let range = request.fields["Range"]
+        state.ranges.append(range)
+        var answer = OriginResponse(fields: ["Cache-Control": "max-age=60", "ETag": state.tag], body: state.body)
+        for field in state.fields.fields { answer.fields.set(field.name, field.value) }
+        if !state.cuts.isEmpty { answer.ending = .cutBody(after: state.cuts.removeFirst()) }
+        guard let start = range.flatMap({ Int($0.dropFirst("bytes=".count).dropLast()) }) else { return answer }
+        if let lie = state.lie { return lie(start, answer) }
+        return request.fields["If-Range"] == state.tag ? rest(from: start, of: answer) : answer
+    }
+
+    private static func rest(from start: Int, of whole: OriginResponse) -> OriginResponse {
+        var answer = whole
+        answer.status = 206
+        answer.fields.set("Content-Range", "bytes \(start)-\(whole.body.count - 1)/\(whole.body.count)")
+        answer.body = Data(whole.body.dropFirst(start))
+        return answer
+    }
+
+    private var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+    }
+
+    private func load(_ path: String = "/a") async throws -> (response: HTTPURLResponse, report: DiskURLCache.Report) {
+        try await cache.file(for: URLRequest(url: origin.url(path)), at: file, replacingFile: true, resuming: true)
+    }
+
+    private func fails(_ path: String = "/a") async {
+        await #expect(throws: URLError.self) { _ = try await load(path) }
+        #expect(names == [".archive.tar.partial", ".archive.tar.partial.json"])
+    }
+
+    private func change(_ change: (inout Origin) -> Void) { state.value.withLock(change) }
+    private var ranges: [String?] { state.value.withLock { $0.ranges } }
+    private var content: Data? { try? Data(contentsOf: file) }
+
+    @Test(arguments: ["/a", "/moved"])
+    func theRestIsAskedForUntilTheFileIsWholeAndTheWholeIsStored(_ path: String) async throws {
+        change { $0.cuts = [1, 300_000, 65_536] }
+        for _ in 0..<3 { await fails(path) }
+        let progress = Progress(totalUnitCount: 0)
+        let (response, report) = try await cache.file(
+            for: URLRequest(url: origin.url(path)), at: file, resuming: true, progress: progress)
+        #expect(content == Self.first && names == ["archive.tar"])
+        #expect(response.statusCode == 200 && response.value(forHTTPHeaderField: "Content-Range") == nil)
+        #expect(response.value(forHTTPHeaderField: "Content-Length") == "1000001")
+        #expect(progress.isFinished && progress.completedUnitCount == 1_000_001 && report.status == 206)
+        #expect(ranges == [nil, "bytes=1-", "bytes=300001-", "bytes=365537-"])
+        cache.flush()
+        let stored = try await cache.data(from: origin.url(path))
+        #expect(stored.data == Self.first && stored.report.outcome == .hit(.disk))
+    }
+
+    @Test func anotherVersionTakesThePlaceOfThePart() async throws {
+        change { $0.cuts = [500_000] }
+        await fails()
+        change { ($0.tag, $0.body) = ("\"2\"", Self.second) }
+        _ = try await load()
+        #expect(content == Self.second && names == ["archive.tar"])
+    }
+
+    /// Wrong ranges, tags, lengths and codings.
+    @Test(arguments: 0..<8) func anOriginThatLiesAboutTheRangeIsAskedForAll(_ lie: Int) async throws {
+        change { $0.cuts = [500_000] }
+        await fails()
+        change {
+            $0.lie = { start, whole in
+                var answer = Self.rest(from: start, of: whole)
+                switch lie {
+                case 0: answer = Self.rest(from: start + 1, of: whole)
+                case 1: answer.fields.set("Content-Range", "bytes \(start)-1000000/2000000")
+                case 2: answer.fields.set("ETag", "\"2\"")
+                case 3: answer.fields.remove("ETag")
+                case 4: answer.fields.set("ETag", "W/\"1\"")
+                case 5: answer.fields.remove("Content-Range")
+                case 6: answer.fields.set("Content-Encoding", "br")
+                default: answer = .status(416, "", ["Content-Range": "bytes */1000001"])
+                }
+                return answer
+            }
+        }
+        _ = try await load()
+        #expect(content == Self.first && names == ["archive.tar"] && ranges == [nil, "bytes=500000-", nil])
+    }
+
+    @Test func aRestThatIsTooShortIsNotTheEnd() async throws {
+        change { $0.cuts = [500_000] }
+        await fails()
+        change {
+            $0.lie = { start, whole in
+                var answer = Self.rest(from: start, of: whole)
+                answer.body = answer.body.prefix(1_000)
+                return answer
+            }
+        }
+        await fails()
+        change { $0.lie = nil }
+        _ = try await load()
+        #expect(content == Self.first && ranges.last == "bytes=501000-")
+    }
+
+    @Test func aWholeThatContradictsItsDigestIsLoadedAnew() async throws {
+        let digest = ContentHash.digest(Self.first)
+        change { ($0.cuts, $0.fields) = ([500_000], ["Repr-Digest": "sha-256=:\(digest):"]) }
+        await fails()
+        let part = try FileHandle(forUpdating: folder.appendingPathComponent(".archive.tar.partial"))
+        try part.write(contentsOf: Data([Self.first[0] ^ 1]))
+        try part.close()
+        _ = try await load()
+        #expect(content == Self.first && ranges == [nil, "bytes=500000-", nil])
+    }
+
+    @Test func anErrorOfTheOriginLeavesThePart() async throws {
+        change { $0.cuts = [500_000] }
+        await fails()
+        change { $0.lie = { _, _ in .status(503) } }
+        #expect(try await load().response.statusCode == 503)
+        #expect(names == [".archive.tar.partial", ".archive.tar.partial.json", "archive.tar"])
+        change { $0.lie = nil }
+        _ = try await load()
+        #expect(content == Self.first && ranges.last == "bytes=500000-")
+    }
+
+    /// A coded body, one without a tag, one with a weak tag: nothing of it stays. What does not describe the part, or
+    /// that of another URL, is not gone on with.
+    @Test func whatCannotGoOnBeginsAnew() async throws {
+        for fields: HeaderFields in [["ETag": "W/\"1\""], ["ETag": ""]] {
+            change { ($0.cuts, $0.fields) = ([500_000], fields) }
+            await #expect(throws: URLError.self) { _ = try await load() }
+            #expect(names.isEmpty)
+        }
+        change { ($0.cuts, $0.fields) = ([500_000], [:]) }
+        await fails()
+        _ = try await load("/other")
+        #expect(content == Self.first && ranges.last == .some(nil))
+        change { $0.cuts = [500_000] }
+        try FileManager.default.removeItem(at: file)
+        await fails("/b")
+        try Data("{}".utf8).write(to: folder.appendingPathComponent(".archive.tar.partial.json"))
+        _ = try await load("/b")
+        #expect(content == Self.first && ranges.last == .some(nil) && names == ["archive.tar"])
+    }
+
+    @Test func twoDownloadsOfOneTargetDoNotMix() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<4 {
+                group.addTask { _ = try await load("/\(number)") }
+            }
+            try await group.waitForAll()
+        }
+        #expect(content == Self.first && names == ["archive.tar"])
+    }
+
+    @Test func aRemovalMeanwhileKeepsTheWholeOutOfTheCache() async throws {
+        change { $0.cuts = [500_000] }
+        await fails()
+        change {
+            $0.lie = { [cache] start, whole in
+                cache.removeAllCachedResponses()
+                return Self.rest(from: start, of: whole)
+            }
+        }
+        _ = try await load()
+        #expect(content == Self.first)
+        #expect(!cache.contains(URLRequest(url: origin.url("/a"))))
+    }
+}
+
+extension ContentHash {
+    fileprivate static func digest(_ data: Data) -> String {
+        var hash = ContentHash(.sha256)
+        hash.update(data)
+        return Data(hash.digest).base64EncodedString()
+    }
+}
