@@ -110,6 +110,12 @@ extension DiskURLCache {
         public var cacheStatusName: String?
         /// What becomes of a response whose body contradicts a digest that it states.
         public var wrongDigest = WrongDigest.accepted
+        /// Whether processes that share the folder fetch a response once for all of them: a load that would send a
+        /// request first waits for an equal one of another process, at most half of its timeout and 30 seconds, and
+        /// then looks up again. The system frees the lock of a process that dies, and one of those that wait sends the
+        /// request. Not for refreshes in the background, a storage of the app, and Apple's systems that suspend
+        /// processes. Costs three system calls for each request that is sent.
+        public var sharesFetches = false
         /// Called by the loader before it stores a response, after the delegate's `willCacheResponse`. Return the
         /// response, perhaps with a changed body, header fields or `userInfo`, or nil to store nothing. The caller of
         /// the load gets the original response. Called on any thread; not called for `storeCachedResponse(_:for:)`.

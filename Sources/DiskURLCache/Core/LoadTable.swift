@@ -80,9 +80,6 @@ package final class LoadTable: Sendable {
 
     private let state = Mutex(State())
 
-    /// The seconds for which the loads of a key do not wait for each other after an answer that could not be shared (in
-    /// Varnish: hit-for-miss).
-    static let unsharedTime: TimeInterval = 10
     /// The seconds for which a server is asked without a condition after a 304 that fitted nothing.
     private static let distrustedTime: TimeInterval = 3_600
     /// The seconds for which a response is not refreshed after a refresh that brought nothing: as many as that one
@@ -130,7 +127,7 @@ package final class LoadTable: Sendable {
     /// Called instead of `finish` if the answer cannot be shared. For a while no load of the key waits for another
     /// load.
     func release(_ identity: FetchIdentity, now: Date) {
-        state.withLock { $0.unshared.insert(identity.key, for: Self.unsharedTime, now: now) }
+        state.withLock { $0.unshared.insert(identity.key, for: FetchLocks.unsharedTime, now: now) }
         finish(identity)
     }
 

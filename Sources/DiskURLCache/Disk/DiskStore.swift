@@ -27,6 +27,8 @@ package final class DiskStore: StorageLayer {
     let membership: Membership
     /// Called with the changes by other caches. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
+    /// What this and other processes are fetching; nil on systems that suspend processes, which must hold no lock then.
+    let fetchLocks: FetchLocks?
     /// The time when the next lookup looks for changes by other processes.
     let nextCheck = CheckTime()
     /// The time for the next check that the paths still lead to the same folder of records, and to the same lock.
@@ -77,6 +79,7 @@ package final class DiskStore: StorageLayer {
         self.report = report
         membership = Membership(
             fileSystem, paths, capacity: configuration.capacity, isHeld: configuration.passActivity == nil)
+        fetchLocks = configuration.passActivity == nil ? FetchLocks(fileSystem, paths) : nil
         let reference = WeakReference<DiskStore>()
         salt = CredentialSalt { reference.object?.directorySalt($0) }
         let catalog = Catalog(configuration)

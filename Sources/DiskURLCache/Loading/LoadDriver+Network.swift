@@ -191,6 +191,9 @@ extension LoadDriver {
         }
         // A suspension that came before the role did not end it.
         if case .leads = role, client?.isPaused == true { finishLeading() }
+        if case .leads = role, !isLate, let locks = fetchLocks, state.withLock({ $0.lockedKey != key }) {
+            return lead(key, locks, until: cache.now + transport.timeoutForOthers(of: hop.request) / 2)
+        }
         if case .waits = role {
             // Half of the time, so that there is some left to send the request.
             setDeadline(in: transport.timeoutForOthers(of: hop.request) / 2) { [self] in
@@ -199,6 +202,60 @@ extension LoadDriver {
             }
         }
         return role
+    }
+
+    private var fetchLocks: FetchLocks? {
+        cache.configuration.sharesFetches ? cache.store.diskStore?.fetchLocks : nil
+    }
+
+    /// The load leads those of its process. Among several processes, one fetches for all: the others wait for its end.
+    /// - Parameter end: when it waits no longer.
+    private func lead(_ key: RequestKey, _ locks: FetchLocks, until end: Date, waited: TimeInterval = 0)
+        -> LoadTable.Role
+    {
+        switch locks.take(key.name, now: cache.now) {
+        case .taken:
+            let isOver = state.withLock { state in
+                if !state.machine.isOffNetwork { state.lockedKey = key }
+                return state.machine.isOffNetwork
+            }
+            if isOver {
+                locks.release(key.name, isShared: true, now: cache.now)
+                return .leads
+            }
+            cache.store.disk?.checkNow()
+            guard waited > 0 || cache.store.disk?.isShared == true else { return .leads }
+            // Another process may have stored the answer since this load looked.
+            if let identity = stopLeading() { cache.loads.finish(identity, wasCancelled: true) }
+            CacheCore.lookupQueue.async { self.endWait(mayWaitAgain: true) }
+            return .looksAgain
+        case .held where cache.now < end:
+            // An eighth of the wait at most is waited in vain.
+            let pause = min(max(waited / 8, 0.002), 0.1)
+            _ = Timeouts.shared.after(pause) {
+                CacheCore.lookupQueue.async { [self] in
+                    guard state.withLock({ !$0.machine.isOffNetwork }) else { return }
+                    let role = lead(key, locks, until: end, waited: waited + pause)
+                    if case .alone = role { endWait(mayWaitAgain: false) }
+                }
+            }
+            return .waits
+        case .held, .unshared:
+            finishLeading()
+            return .alone
+        }
+    }
+
+    /// - Parameter wasCancelled: then it is not known whether the answer would have served other processes.
+    private func releaseLock(wasCancelled: Bool = false) {
+        let (key, isStored) = state.withLock { state in
+            defer { state.lockedKey = nil }
+            return (state.lockedKey, state.machine.report.isStoredForOthers)
+        }
+        guard let key else { return }
+        // What memory alone has is stored, and no other process finds it.
+        let isShared = wasCancelled || isStored && cache.store.disk?.contains(key) == true
+        fetchLocks?.release(key.name, isShared: isShared, now: cache.now)
     }
 
     @Sendable private func endWait(mayWaitAgain: Bool) {
@@ -223,11 +280,13 @@ extension LoadDriver {
     }
 
     func finishLeading(wasCancelled: Bool = false) {
+        releaseLock(wasCancelled: wasCancelled)
         if let identity = stopLeading() { cache.loads.finish(identity, wasCancelled: wasCancelled) }
     }
 
     /// The answer is of no use to the loads that wait for it.
     func release() {
+        releaseLock()
         if let identity = stopLeading() { cache.loads.release(identity, now: cache.now) }
     }
 

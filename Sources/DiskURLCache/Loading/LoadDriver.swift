@@ -22,6 +22,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         var body: ArrivingBody?
         /// Whether other loads wait for this one's fetch, or this one for another's.
         var sharing = Sharing.none
+        /// The key that this load fetches for all processes: see `FetchLocks`.
+        var lockedKey: RequestKey?
         /// The key that was looked up again, since an equal load's answer may have been stored after the first lookup.
         var lookedAgainFor: RequestKey?
         /// The network's answer depends on credentials that the request does not show.
@@ -155,7 +157,8 @@ final class LoadDriver: FetchReceiver, Sendable {
             }
             switch action {
             case .lookUp:
-                finishLeading()
+                // The lock for other processes is kept for the second look at the same key.
+                if state.withLock({ $0.lockedKey == nil || $0.lockedKey != $0.hop.key }) { finishLeading() }
                 start(at: place)
             case .readBody(let variant): read(variant, at: place)
             case .fetch(let fields, let collapsible):
@@ -222,7 +225,9 @@ final class LoadDriver: FetchReceiver, Sendable {
         switch action {
         case .answer, .finish, .fail: return addsTags ? CacheCore.lookupQueue : nil
         // Among other caches, the ticket of the request is taken after a look at their file.
-        case .fetch: return cache.store.disk?.isShared == true ? CacheCore.lookupQueue : nil
+        case .fetch:
+            let usesFiles = cache.store.disk?.isShared == true || cache.configuration.sharesFetches
+            return usesFiles ? CacheCore.lookupQueue : nil
         default: break
         }
         guard place != .client, action.usesFiles else { return nil }

@@ -64,6 +64,13 @@ struct LoadReport: Sendable {
     private var forwardStatus: Int? { values.forwardStatus }
     /// If another load fetched the answer: why this load would have sent a request.
     private var collapsedInto: DiskURLCache.Reason? { values.collapsedInto }
+    /// Whether a load of another process finds the answer: it was stored, or stored before.
+    var isStoredForOthers: Bool {
+        switch outcome {
+        case .hit, .revalidated: true
+        case .standIn, .miss, .bypass, .notAllowed, .failed: if case .stored? = storage { true } else { false }
+        }
+    }
     /// Nil if there is no new answer to store, or if it is not decided yet.
     var storage: Storage? {
         get { values.storage }

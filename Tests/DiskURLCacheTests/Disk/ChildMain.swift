@@ -28,6 +28,7 @@
             case "late line": try OneLineTests.runLateInChild(directory)
             case "end": try ProcessEndTests.runInChild(directory)
             case "https": try HTTPSTests.runInChild(directory)
+            case "fetches": try FetchesOfProcessesTests.runInChild(directory)
             case "growth": try GrowthTests.runInChild(directory)
             case "verify": VerifyingTests.runInChild(directory)
             case "fast body": try FastBodyTests.runInChild(directory)

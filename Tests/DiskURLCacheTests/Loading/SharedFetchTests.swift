@@ -181,7 +181,7 @@ import Testing
         #expect(join(after: 1) == .waits)
         #expect(table.leave(identity(key), load) && !table.leave(identity(key), load))
         table.release(identity(key), now: now)
-        #expect(join(after: LoadTable.unsharedTime) == .leads)
+        #expect(join(after: FetchLocks.unsharedTime) == .leads)
         table.release(identity(key), now: now)
         for number in 0..<LoadTable.keyLimit {
             let other = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/\(number)")))

@@ -7,6 +7,7 @@ package struct DiskPaths: Sendable {
     var newIndex: String { directory + "/index.plist.new" }
     let changes: String
     var lock: String { directory + "/lock" }
+    var fetches: String { directory + "/fetches" }
     var salt: String { directory + "/salt" }
     var tag: String { directory + "/CACHEDIR.TAG" }
     /// The same paths as C strings, for the system calls of each store: a `String` would be measured and copied each

@@ -1,0 +1,98 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// `Configuration.sharesFetches`: one request for all processes that want the same.
+    @Suite(.fewAtATime, .timeLimit(.minutes(10))) struct FetchesOfProcessesTests {
+        private let scratch: ScratchDirectory
+
+        init() throws { scratch = try ScratchDirectory("fetches") }
+
+        /// Loads what each line names, all at once, and says how many bodies were right.
+        static func runInChild(_ directory: String) throws {
+            var settings = DiskURLCache.Configuration(directory: URL(fileURLWithPath: directory))
+            settings.sharesFetches = true
+            let cache = DiskURLCache(configuration: settings)
+            let origin = try #require(ChildProcess.argument("ORIGIN"))
+            ChildProcess.say("ready")
+            while let line = readLine() {
+                let paths = line.split(separator: " ").map(String.init)
+                let right = Mutex(0)
+                let group = DispatchGroup()
+                for path in paths {
+                    group.enter()
+                    Task {
+                        let answer = try? await cache.data(from: URL(string: origin + path)!)
+                        if answer?.data == Data(path.utf8) { right.withLock { $0 += 1 } }
+                        group.leave()
+                    }
+                }
+                group.wait()
+                ChildProcess.say("\(right.withLock { $0 })")
+            }
+        }
+
+        private func child(_ origin: OriginServer) throws -> ChildProcess {
+            let child = try ChildProcess(
+                "fetches", directory: scratch.url.path,
+                ["ORIGIN": String(origin.url("/").absoluteString.dropLast())])
+            #expect(child.nextLine() == "ready")
+            return child
+        }
+
+        private static func stored(_ request: OriginRequest) -> OriginResponse {
+            .ok(request.path, ["Cache-Control": "max-age=60"])
+        }
+
+        @Test func severalProcessesThatMissTheSameSendOneRequestEach() throws {
+            let origin = try OriginServer { Self.stored($0) }
+            let (processes, urls) = TestLength.isLong ? (8, 200) : (4, 40)
+            let children = try (0..<processes).map { _ in try child(origin) }
+            let paths = (0..<urls).map { "/\($0)" }
+            // Each in an order of its own.
+            for (number, child) in children.enumerated() {
+                child.send((paths[(number * 10)...] + paths[..<(number * 10)]).joined(separator: " "))
+            }
+            for child in children { #expect(child.nextLine() == "\(urls)") }
+            #expect(origin.requests.count == urls)
+            for child in children { child.release() }
+        }
+
+        @Test func ifTheProcessThatFetchesDiesOneOfTheOthersFetches() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var answer = Self.stored(request)
+                if request.number == 1 { answer.beforeHead = { gate.wait() } }
+                return answer
+            }
+            let children = try (0..<3).map { _ in try child(origin) }
+            children[0].send("/a")
+            await gate.arrival()
+            for child in children.dropFirst() { child.send("/a") }
+            children[0].kill()
+            for child in children.dropFirst() {
+                #expect(child.nextLine() == "1")
+                child.release()
+            }
+            #expect(origin.requests.count == 2)
+            gate.open()
+        }
+
+        @Test func whatCannotBeSharedIsFetchedByEach() throws {
+            let origin = try OriginServer { .ok($0.path, ["Cache-Control": "no-store"]) }
+            let children = try (0..<3).map { _ in try child(origin) }
+            for _ in 0..<2 {
+                for child in children { child.send("/a /b") }
+                for child in children { #expect(child.nextLine() == "2") }
+            }
+            #expect(origin.requests.count == 12)
+            for child in children { child.release() }
+        }
+    }
+#endif
