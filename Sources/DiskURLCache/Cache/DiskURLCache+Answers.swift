@@ -89,13 +89,14 @@ extension DiskURLCache {
     /// The file appears when the body is whole, and with any status: look at `response.statusCode`. A process that is
     /// killed meanwhile leaves a hidden file beside it, whose name ends with `.partial`.
     ///
-    /// **A download that broke off** goes on with `resuming`. What has come stays in two hidden files beside the target,
-    /// `.NAME.partial` and `.NAME.partial.json`, also if the process is killed: at most 16 MB are lost then. The next
-    /// call with the same URL and target asks for the rest by `Range` and `If-Range` (RFC 9110 §13.1.5). It begins anew
-    /// if the response has changed, or if the origin does not send just that rest. Only responses with a strong `ETag`
-    /// and without a content coding go on. The length of the whole, and a digest that the response states (RFC 9530),
-    /// are compared. The whole is stored as after a load in one go, and its head is returned. `resuming` has no effect
-    /// on a request that has a body, a `Range` or a condition, and while another download of the target is on its way.
+    /// **A download that broke off** goes on with `resuming`. What has come stays in two hidden files beside the
+    /// target, `.NAME.partial` and `.NAME.partial.json`, also if the process is killed: at most 16 MB are lost then.
+    /// The next call with the same URL and target asks for the rest by `Range` and `If-Range` (RFC 9110 §13.1.5). It
+    /// begins anew if the response has changed, or if the origin does not send just that rest. Only responses with a
+    /// strong `ETag` and without a content coding go on. The length of the whole, and a digest that the response states
+    /// (RFC 9530), are compared. The whole is stored as after a load in one go, and its head is returned. There is no
+    /// effect on a request that has a body, a `Range` or a condition, and none while another download of the target is
+    /// on its way.
     /// - Parameters:
     ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
