@@ -20,13 +20,12 @@ package struct Exchange: Sendable {
     var refusal: DiskURLCache.Reason?
 
     package init(
-        request: RequestFacts, url: String? = nil, revalidation: Revalidation? = nil, variants: [StoredVariant],
+        request: RequestFacts, revalidation: Revalidation? = nil, variants: [StoredVariant],
         status: Int, fields: HeaderFields, requestTime: Date, responseTime: Date,
         policy: ReusePolicy = .useProtocol, storedOptions: CachingOptions? = nil,
         refusal: DiskURLCache.Reason? = nil
     ) {
         self.request = request
-        self.url = url
         self.revalidation = revalidation
         self.variants = variants
         self.status = status

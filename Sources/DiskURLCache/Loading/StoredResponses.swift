@@ -112,3 +112,10 @@ extension StoredResponses {
         return true
     }
 }
+
+extension CacheCore {
+    /// What a load of this request would find, for explanations. May read the disk, on the caller's thread.
+    package func storedResponses(for hop: ResolvedRequest) -> [StoredVariant] {
+        StoredResponses.find(for: hop, in: self).read().variants
+    }
+}

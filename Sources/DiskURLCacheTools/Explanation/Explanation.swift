@@ -46,7 +46,7 @@ extension DiskURLCache {
         stored: ((RequestKey) -> [StoredVariant])? = nil
     ) -> Explanation {
         let hop = core.resolve(request, variant: variant)
-        let variants = stored.map { hop.key.map($0) ?? [] } ?? StoredResponses.find(for: hop, in: core).read().variants
+        let variants = stored.map { hop.key.map($0) ?? [] } ?? core.storedResponses(for: hop)
         let now = core.now
         let fields = response.map { HeaderFields($0) }
         let received = response.map {
