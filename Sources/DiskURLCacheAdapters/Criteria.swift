@@ -13,8 +13,9 @@ extension DiskURLCache {
         /// All entries.
         public static let everything = Criteria(.everything)
 
-        /// Where the entries are.
-        public enum Scope: Sendable, Hashable {
+        /// Where the entries are. A later version may have further cases: for one that a storage does not know
+        /// (`@unknown default`) it does what it does for `anywhere`, which is always right.
+        @nonexhaustive public enum Scope: Sendable, Hashable {
             /// All entries with a name, or only the one with that `DiskURLCache.Entry.variant`.
             case name(String, variant: String?)
             /// All entries that have this among their `DiskURLCache.Entry.groups`.

@@ -32,7 +32,7 @@ public struct WatchedLoad: Sendable {
     public var isFromCache: Bool {
         switch report?.outcome {
         case .hit?, .staleHit?, .revalidated?: true
-        case .expired?, .miss?, .bypass?, .failed?, .notAllowed?, nil: false
+        default: false
         }
     }
 }
@@ -46,6 +46,7 @@ extension DiskURLCache.Report.Outcome {
         case .expired, .miss, .bypass: "network"
         case .failed: "failed"
         case .notAllowed(let reason): "failed: \(reason)"
+        @unknown default: "\(self)"
         }
     }
 }

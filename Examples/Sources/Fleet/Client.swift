@@ -93,7 +93,7 @@ struct Client: Sendable {
                 case .hit: return answer(load, source: .own)
                 case .revalidated: return answer(load, source: .checked)
                 case .staleHit: return answer(load, source: .stale)
-                case .expired, .miss, .bypass, .failed, .notAllowed, nil: return answer(load, source: source)
+                default: return answer(load, source: source)
                 }
             }
         }

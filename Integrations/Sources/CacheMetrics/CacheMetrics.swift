@@ -163,6 +163,7 @@ public final class CacheMetrics: Service {
             if error != reported { report("\(error)") }
         case .invalidated: logger?.debug("\(event)")
         case .stored: break
+        @unknown default: break
         }
     }
 
@@ -182,6 +183,7 @@ extension DiskURLCache.Report.Outcome {
         case .miss: "miss"
         case .bypass: "bypass"
         case .failed, .notAllowed: "failed"
+        @unknown default: "other"
         }
     }
 }

@@ -42,6 +42,7 @@ extension DiskURLCache.Report.Outcome {
         case .bypass(let reason): ("bypass", nil, reason)
         case .failed: ("failed", nil, nil)
         case .notAllowed(let reason): ("not-allowed", nil, reason)
+        @unknown default: ("other", nil, nil)
         }
     }
 }

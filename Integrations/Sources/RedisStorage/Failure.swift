@@ -1,7 +1,7 @@
 /// A fault between a `RedisStorage` and its server, and how to mend it. It makes no call of the cache fail: a lookup is
 /// a miss, and a store is dropped.
 public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    public enum Code: Sendable, Hashable {
+    @nonexhaustive public enum Code: Sendable, Hashable {
         /// No connection: nothing listens at the address, the name is not known, or the server's certificate is not
         /// valid.
         case unreachable

@@ -6,7 +6,7 @@ import NIOSSL
 extension RedisStorage {
     /// Where the server is, and how long it may take.
     public struct Configuration: Sendable {
-        public enum Server: Sendable, Hashable {
+        @nonexhaustive public enum Server: Sendable, Hashable {
             case host(String, port: Int = 6379)
             /// A Unix socket on this machine.
             case socket(path: String)

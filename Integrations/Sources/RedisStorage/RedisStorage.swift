@@ -301,7 +301,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         case .group(let group):
             if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
         case .everything: erasing.async { [self] in sweep() }
-        case .anywhere:
+        // Anywhere.
+        default:
             if !removeOneByOne(criteria) { delay(removal) }
         }
     }
@@ -312,7 +313,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             case .name(let name, let variant): .name(hidden(name), variant: variant)
             case .group(let group): .group(hidden(group, "group"))
             case .everything: .everything
-            case .anywhere: .anywhere
+            default: .anywhere
             }
         return Removal(scope: scope, message: secret?.seal(criteria.message) ?? criteria.message)
     }
@@ -324,7 +325,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             case .name(let name, let variant?): ([key(of: name)], "variant", variant)
             case .group(let group): ([key(ofGroup: group), gone], "group", "")
             case .everything: ([], "everything", "")
-            case .anywhere: ([], "", "")
+            default: ([], "", "")
             }
         let row = ByteBuffer(string: "\(writer) \(removal.message)")
         return RESPCommand(

@@ -10,7 +10,7 @@ extension DiskURLCache {
     /// ``DiskURLCache/DiskURLCache/openingError`` and ``Event/problem(_:)``. A `DiskURLCache.Inspector` throws them.
     public struct Error: Swift.Error, Sendable, Hashable, Codable, PrintedByDescription {
         /// The kind of problem.
-        public enum Code: Sendable, Hashable, Codable {
+        @nonexhaustive public enum Code: Sendable, Hashable, Codable {
             /// The URL of the folder is not a file URL.
             case notAFileURL
             /// There is a file or a symbolic link at the path of the folder. It is not touched.

@@ -4,7 +4,7 @@ extension DiskURLCache {
     /// Something that happened in a cache. See ``DiskURLCache/DiskURLCache/events()``.
     ///
     /// URLs are without user name and password. A URL is nil if the cache does not know it.
-    public enum Event: Sendable, Codable {
+    @nonexhaustive public enum Event: Sendable, Codable {
         /// A load ended. There is one such event for each task of a session with the loader, cached or not, and for
         /// each direct call.
         case load(Report)
@@ -29,7 +29,7 @@ extension DiskURLCache {
     /// What a load did, and why: a load through the loader, or a direct call. See <doc:Answers>.
     public struct Report: Sendable, Codable {
         /// The source of the answer.
-        public enum Outcome: Sendable, Hashable, Codable, PrintedByDescription {
+        @nonexhaustive public enum Outcome: Sendable, Hashable, Codable, PrintedByDescription {
             /// Fresh, from the store.
             case hit(Layer)
             /// From the store, although stale. The reason says what allowed that.

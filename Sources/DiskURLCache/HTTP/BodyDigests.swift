@@ -70,7 +70,7 @@ extension DiskURLCache {
     /// What happens to a response whose body does not match a digest that it states: `Repr-Digest`, `Content-Digest`
     /// (RFC 9530) or `Unencoded-Digest`, by SHA-256 or SHA-512. Digests of encoded content cannot be compared with a
     /// body that arrives decoded.
-    public enum WrongDigest: Sendable, Hashable {
+    @nonexhaustive public enum WrongDigest: Sendable, Hashable {
         /// Digests are not computed.
         case accepted
         /// The response is delivered and not stored (``Reason/wrongDigest``). An older stored response stays.

@@ -8,7 +8,7 @@ extension DiskURLCache {
     /// See <doc:RulesAndOptions>.
     public struct Options: Sendable, Hashable, Codable {
         /// Where responses are kept.
-        public enum Storage: Sendable, Hashable, NamedCase {
+        @nonexhaustive public enum Storage: Sendable, Hashable, NamedCase {
             /// In memory, and on disk when the response may be reused.
             case memoryAndDisk
             /// Never on disk: for personal data and answers to authenticated requests.
@@ -21,7 +21,7 @@ extension DiskURLCache {
 
         /// How long responses are fresh, redirects included. It does not apply to responses with `no-store` and to
         /// errors (status 400 and above).
-        public enum Lifetime: Sendable, Hashable, CodedByForm {
+        @nonexhaustive public enum Lifetime: Sendable, Hashable, CodedByForm {
             /// This long if the server sends no lifetime. The cache then does not guess one.
             case whenMissing(TimeSpan)
             /// This long, whatever the server sends.
@@ -49,7 +49,7 @@ extension DiskURLCache {
 
         /// Which stored response may answer when the network or the server fails, or the cache is offline
         /// (``DiskURLCache/DiskURLCache/isOffline``).
-        public enum Fallback: Sendable, Hashable, NamedCase {
+        @nonexhaustive public enum Fallback: Sendable, Hashable, NamedCase {
             /// As HTTP allows: none with `no-cache`, no stale one with `must-revalidate`, and instead of an error only
             /// within the time of `stale-if-error`.
             case asServed

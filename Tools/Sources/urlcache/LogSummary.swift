@@ -124,6 +124,7 @@ struct LogSummary: Encodable {
                 case .revalidated: .revalidated
                 case .expired, .miss: .network
                 case .bypass, .failed, .notAllowed: .other
+                @unknown default: .other
                 }
         }
 

@@ -114,9 +114,11 @@ struct Top: AsyncParsableCommand {
                     picture.bytesFromNetwork += load.bytes
                     row.bytesFromNetwork += load.bytes
                 case .failed, .notAllowed: picture.failed += 1
+                @unknown default: break
                 }
                 rows[name] = row
             case .notStored, .invalidated, .problem: break
+            @unknown default: break
             }
         }
         picture.ratios = parts.map { $0.loads == 0 ? nil : Double($0.hits) / Double($0.loads) }

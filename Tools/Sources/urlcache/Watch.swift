@@ -86,6 +86,10 @@ struct Line: Encodable {
             what = "problem"
             reason = error.description
             tone = .bad
+        @unknown default:
+            what = "other"
+            reason = "\(entry.event)"
+            tone = nil
         }
     }
 
@@ -115,6 +119,7 @@ extension DiskURLCache.Report {
         case .bypass(let reason): ("bypass", reason.description)
         case .failed: ("failed", error.map { words(for: $0) })
         case .notAllowed(let reason): ("failed", "no request was allowed, and \(reason)")
+        @unknown default: ("\(outcome)", nil)
         }
     }
 }
@@ -127,6 +132,7 @@ extension DiskURLCache.Report {
         case .expired, .miss: .warning
         case .failed, .notAllowed: .bad
         case .bypass: nil
+        @unknown default: nil
         }
     }
 }
