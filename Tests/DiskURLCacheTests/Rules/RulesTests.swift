@@ -340,8 +340,8 @@ import Testing
         let cache = try makeCache()
         var request = Responses.request("/pinned")
         func isPinned() throws -> Bool {
-            let metadata = try #require(cache.core.store.lookup(try #require(cache.key(for: request))).variants().first)
-            return metadata.metadata.isPinned
+            let key = try #require(cache.key(for: request))
+            return try #require(cache.core.store.lookup(key).variants().first).metadata.isPinned
         }
         func store(_ text: String) {
             if !isInMemory { cache.removeAllCachedResponses(from: .memory) }
