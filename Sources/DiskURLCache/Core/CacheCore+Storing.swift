@@ -23,11 +23,13 @@ extension CacheCore {
             return reason
         }
         if draft.storer == .systemLoader, case .memory(let body) = draft.body {
-            store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
+            store.storeLater(
+                metadata, body, presented: draft.edited.presented, for: key, keepsPin: options.isPinned == nil)
             return nil
         }
         return store.store(
-            metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket)
+            metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket,
+            keepsPin: options.isPinned == nil)
     }
 
     private func placement(of draft: EntryDraft, _ options: DiskURLCache.Options) -> EntryPlacement {
