@@ -49,7 +49,7 @@ extension TieredStore {
             } else if let unwritten = takeUnwritten(key, where: { $0.number == metadata.sequence }) {
                 metadata = unwritten
                 if case .mark(let time) = removals.underWay(key, metadata) {
-                    _ = metadata.markStale(at: time, sequence: sequence.next)
+                    _ = metadata.markStale(at: time)
                 }
             } else {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.

@@ -75,7 +75,7 @@ struct RestTimeTests {
         _ = cache.load(answer: ["Cache-Control": "max-age=0"])
         #expect(cache.load().source == .stored)
         #expect(cache.load(HeaderFields(dictionary: fields)).source == .origin)
-        for policy in [ReusePolicy.revalidate, .reloadIgnoring] {
+        for policy in [ReusePolicy.revalidate(because: .cachePolicy), .reloadIgnoring] {
             #expect(cache.load(policy: policy).source == .origin)
         }
     }
