@@ -46,8 +46,8 @@ extension DiskURLCache {
         func beginning(of request: Request, _ link: SessionLink?) -> LoadBeginning {
             LoadBeginning(core.resolve(request, variant: link?.keyVariant), in: core, streams: acceptsPieces)
         }
-        // To say that there are no cookies takes Foundation as long as half of an answer from memory. Where no code of the
-        // app is called, which is called once for each request, memory is looked at first.
+        // To say that there are no cookies takes Foundation as long as half of an answer from memory. Where no code of
+        // the app is called, which is called once for each request, memory is looked at first.
         let early = core.ignoresCookies(of: asked) ? beginning(of: asked, given) : nil
         if let early, early.isAnsweredForAllCookies { return (early, given) }
         var link = given ?? directLink

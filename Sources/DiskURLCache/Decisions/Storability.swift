@@ -13,8 +13,8 @@ package enum Storability {
         let request = exchange.request
         let control = CacheControl(exchange.fields["Cache-Control"])
         let directives = ResponseDirectives(exchange.fields, control: control, targeted: options.targetedFields)
-        // What a GET has brought answers a HEAD, and is updated by it (`HeadUpdate`). The answer to a POST that says it is
-        // what a GET would get (RFC 9110 §9.3.3) may be left out.
+        // What a GET has brought answers a HEAD, and is updated by it (`HeadUpdate`). The answer to a POST that says it
+        // is what a GET would get (RFC 9110 §9.3.3) may be left out.
         guard request.method != "HEAD", options.isCacheable(request.method) else { return .refuse(.methodNotCached) }
         if let reason = prohibition(ofStatus: exchange.status, to: request, said: directives) {
             return .refuse(reason)

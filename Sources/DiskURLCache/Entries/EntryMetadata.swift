@@ -16,8 +16,8 @@ package struct EntryMetadata: Sendable, Equatable {
         var isPinned: Bool
     }
 
-    /// Names the response and counts its changes (`EntrySequence`): a larger number is more recent, even if the clock was
-    /// set back. The store gives it; 0 before.
+    /// Names the response and counts its changes (`EntrySequence`): a larger number is more recent, even if the clock
+    /// was set back. The store gives it; 0 before.
     package var sequence: UInt64 {
         get { contents.values.sequence }
         set { contents.change { $0.sequence = newValue } }
@@ -78,8 +78,8 @@ package struct EntryMetadata: Sendable, Equatable {
         if case .http(let response) = response { response } else { nil }
     }
 
-    /// A pin, a tag or a mark changes the entry. The 256th change carries into the time: at worst a refresh that is under
-    /// way changes nothing.
+    /// A pin, a tag or a mark changes the entry. The 256th change carries into the time: at worst a refresh that is
+    /// under way changes nothing.
     mutating func revise() { sequence = max(sequence, sequence &+ 1) }
 
     /// The lifetime of the response ends now, if it has not ended by an earlier mark. False for a response that is not

@@ -9,8 +9,8 @@ final class EntrySequence: Sendable {
 
     func next(at date: Date) -> UInt64 { next(at: date, after: 0) }
 
-    /// The number of a response that confirms one with the number `old`. Another process may have given that, and it may
-    /// be greater than those of this one: the new one is greater still.
+    /// The number of a response that confirms one with the number `old`. Another process may have given that, and it
+    /// may be greater than those of this one: the new one is greater still.
     func next(at date: Date, after old: UInt64) -> UInt64 {
         let number = Self.number(at: date)
         return last.withLock { last in

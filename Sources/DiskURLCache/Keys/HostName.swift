@@ -19,8 +19,3 @@ package struct HostName: Sendable, Hashable {
     /// Whether a canonical URL is of this host.
     func isHost(ofNormal url: String) -> Bool { text.hasSameBytes(as: URLCanonicalizer.host(ofNormal: url)) }
 }
-
-/// Half of the SHA-256 of a host: with 128 bits, nobody can find a name that has the same as a given one.
-package struct HostDigest: Sendable, Hashable {
-    let high, low: UInt64
-}

@@ -58,8 +58,8 @@ package struct RequestKey: Sendable, Hashable {
     /// Whether the key is that URL, byte for byte.
     func isURL(_ url: String) -> Bool { text.hasSameBytes(as: url) }
 
-    /// The key of an answer that may not be stored, and is held for a while (`TieredStore.hold`). The answer to a `HEAD`
-    /// says nothing about a `GET`: some servers refuse the one and answer the other.
+    /// The key of an answer that may not be stored, and is held for a while (`TieredStore.hold`). The answer to a
+    /// `HEAD` says nothing about a `GET`: some servers refuse the one and answer the other.
     func held(forHead: Bool) -> RequestKey {
         RequestKey(text: Self.heldPrefix + (forHead ? "HEAD " : "") + text, uri: uri, isForHead: false)
     }

@@ -146,15 +146,15 @@ extension TieredStore {
         return nil
     }
 
-    /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC 9111
-    /// §4). Unless the clock was set back since: a response from the future keeps nothing out.
+    /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC
+    /// 9111 §4). Unless the clock was set back since: a response from the future keeps nothing out.
     private func isOlder(_ metadata: EntryMetadata, than rivals: [EntryMetadata]) -> Bool {
         let asked = metadata.http?.requestTime ?? .distantFuture
         return rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
     }
 
-    /// Keeps an answer that may not be stored in memory, beside what is stored for its key: until the app lets its URL be
-    /// asked again (`CacheCore.heldAnswer`).
+    /// Keeps an answer that may not be stored in memory, beside what is stored for its key: until the app lets its URL
+    /// be asked again (`CacheCore.heldAnswer`).
     func hold(_ metadata: EntryMetadata, _ body: Data, for key: RequestKey, ticket: StoreTicket) {
         let held = key.held(forHead: key.isForHead)
         stripe(of: key).withLock { _ in

@@ -49,6 +49,11 @@ package struct KeyDigest: Sendable, Hashable {
     }
 }
 
+/// Half of the SHA-256 of a host: with 128 bits, nobody can find a name that has the same as a given one.
+package struct HostDigest: Sendable, Hashable {
+    let high, low: UInt64
+}
+
 extension KeyDigest {
     /// The digest of a key: one half of the SHA-256 of its text, and one half of that of its host. Either half has 128
     /// bits: nobody can find a text or a host that has the same as a given one.

@@ -28,7 +28,9 @@
         /// The owner counts who is writing a key: what one guest announced once, it ends once, also if the record has
         /// to be written anew.
         @Test func aRewrittenUpdateIsToldOnce() throws {
-            let (_, guest) = twoStores(FaultyFileSystem())
+            let (owner, guest) = twoStores(FaultyFileSystem())
+            // Otherwise the guest would be alone, and the file gone.
+            defer { withExtendedLifetime(owner) {} }
             var entry = StoredEntry.test(testBody(1))
             guest.store(entry, for: Self.key)
             var slots: Set<String> = []

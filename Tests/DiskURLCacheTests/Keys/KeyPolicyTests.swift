@@ -284,7 +284,8 @@ import Testing
     /// Names on disk must stay the same from version to version.
     @Test func namesAreStable() throws {
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: request("http://example.com/a?b=1"))).diskKey
-        #expect(key.digest == SHA256Digest.digest(of: "http://example.com/a?b=1"))
+        let halves = ["http://example.com/a?b=1", "example.com"].map { SHA256Digest.digest(of: $0).hex.prefix(32) }
+        #expect(key.digest.hex == halves.joined())
         #expect(key.name.hex == "377e04413498c640126026a221c8e872")
     }
 }

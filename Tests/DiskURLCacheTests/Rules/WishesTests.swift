@@ -186,7 +186,8 @@ import Testing
     /// What HTTP lets a cache store is stored: another process asks no sooner either.
     @Test(arguments: [301, 308, 404, 410]) func whatMayBeStoredAnswersInOtherProcesses(status: Int) async throws {
         let origin = try OriginServer { request in
-            status < 400 && request.path == "/a" ? .status(status, "", ["Location": "/b"]) : .status(404, "gone", [:])
+            if status < 400, request.path == "/a" { return .status(status, "", ["Location": "/b"]) }
+            return OriginResponse(status: status < 400 ? 404 : status, body: Data("gone".utf8))
         }
         let scratch = try ScratchDirectory()
         for _ in 0..<2 {

@@ -188,7 +188,7 @@ import Testing
     private func find() throws -> EntryMetadata { try #require(cache.store.lookup(key).variants().first).metadata }
 
     private func freshen(_ found: EntryMetadata) -> Bool {
-        cache.store.update(found, of: key) { metadata in
+        cache.store.update(found, of: key, ticket: cache.store.ticket(at: Date())) { metadata in
             metadata.tags = ["fresh"]
             metadata.storedAt += 1
         } != nil

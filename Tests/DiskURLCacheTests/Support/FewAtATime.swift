@@ -51,7 +51,8 @@ extension Trait where Self == FewAtATime {
     static var fewAtATime: FewAtATime { FewAtATime() }
 }
 
-/// Threads for tests, which may wait as long as they like. A test that begins a thousand tasks gets no thousand threads.
+/// Threads for tests, which may wait as long as they like. A test that begins a thousand tasks gets no thousand
+/// threads.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 private final class TestThreads: TaskExecutor {
     static let shared = TestThreads()

@@ -247,8 +247,8 @@ struct RecordFiles: Sendable {
     /// Of several records of one variant the newest one stays.
     private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
         // A record from the future was stored before the clock was set back, and counts as the older one. The clock of
-        // another process may be ahead by so much. A cache that is alone has one clock, but numbers what it stores in one
-        // moment.
+        // another process may be ahead by so much. A cache that is alone has one clock, but numbers what it stores in
+        // one moment.
         let latest = EntrySequence.number(at: clock.now() + (catalog.isAlone ? 1 : 60))
         func rank(_ footer: RecordFooter) -> (Int, UInt64, Int) {
             let isWrittenNow = footer.name.slot == slot
