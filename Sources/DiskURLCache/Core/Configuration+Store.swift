@@ -14,6 +14,7 @@ extension DiskURLCache.Configuration {
         var disk = storage?.layer(keepsURLs)
         if let directory {
             var settings = DiskConfiguration(directory: directory.path, capacity: diskCapacity)
+            settings.enclosure = Self.enclosure(of: directory)
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
             settings.lowWaterFraction = min(max(0, evictsTo), 1)

@@ -194,9 +194,19 @@ extension DiskURLCache {
             for case let path? in paths where path.hasPrefix("/") {
                 return URL(fileURLWithPath: path, isDirectory: true)
             }
-            // The temporary folder is that of all users, and a folder that one of them has made is closed to others.
-            return FileManager.default.temporaryDirectory
-                .appendingPathComponent("user-\(geteuid())", isDirectory: true)
+            return folderWithoutHome
+        }
+
+        /// Where the caches of a user without a home lie. Any user may make a folder of that name, so it is looked at
+        /// before it is used (`DiskConfiguration.enclosure`).
+        static var folderWithoutHome: URL {
+            FileManager.default.temporaryDirectory.appendingPathComponent("user-\(geteuid())", isDirectory: true)
+        }
+
+        /// See `DiskConfiguration.enclosure`.
+        static func enclosure(of directory: URL) -> String? {
+            let path = folderWithoutHome.path
+            return directory.path.hasPrefix(path + "/") ? path : nil
         }
 
         /// The settings that two caches with the same folder have in common, by name.

@@ -3,6 +3,10 @@ import Foundation
 package struct DiskConfiguration: Sendable {
     /// The absolute path. The directory is made (mode 0700) if it does not exist.
     var directory: String
+    /// A folder above `directory` that lies in one where all users may make folders. Another user may have made it, or
+    /// a link in its place, and could take the directory away and bring it back: then nothing is used. Nil for a
+    /// directory that somebody has named, who answers for what is above it.
+    var enclosure: String?
     /// The bytes that the directory may take on disk, everything counted in whole blocks. With 0 nothing is stored. A
     /// record that is larger is not read.
     var capacity: Int

@@ -150,6 +150,10 @@ extension DiskStore {
             // too long, so names and sizes are trusted, and the heads are read by and by.
             let examinesAll = partial.new.count <= 512
             if examinesAll { for key in partial.new { catalog.requestExamination(of: key) } }
+            // What is larger than the whole cache goes before any record has to make room for it.
+            for file in listing.records where file.status.size > catalog.capacity {
+                catalog.requestExamination(of: file.name.key)
+            }
             io.upkeep = Upkeep(unread: partial.unread + (examinesAll ? [] : partial.new))
             if isRejected { io.events.append(.rejectedIndex) }
             io.directory.updateOverhead()

@@ -88,8 +88,8 @@ extension DiskStore {
     }
 
     /// Marks every entry that meets all conditions as stale, by a new tail of its record. Other caches are told that
-    /// these may have been removed, or all without a resource, so that they forget what they have in memory. A record that gets no tail, for
-    /// example on a full disk, is removed.
+    /// these may have been removed, or all without a resource, so that they forget what they have in memory. A record
+    /// that gets no tail, for example on a full disk, is removed.
     package func markStale(matching criteria: EntryCriteria, at time: Date, sequence: (Date, _ old: UInt64) -> UInt64) {
         removing(criteria) { () throws(Errno) in
             for row in try rows(for: criteria) where criteria.mayMatch(row) && records.matches(criteria, row) {
@@ -164,13 +164,16 @@ extension DiskStore {
 
     /// Tells the other caches before and after a removal, if there are any.
     func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
-        guard mayRemove else { return }
+        guard mayRemove(change) else { return }
         // If a guest removes one variant, the owner is told about a store, so that it looks at the files of the key
         // from now on.
         if case .stored(let key) = change, !isOwner {
             membership.tell(.storing(key), for: self)
         }
+        let wasAlone = catalog.isAloneAndCurrent
         membership.beginRemoval(change, for: self)
+        // Its look may have found that the directory cannot be searched.
+        if wasAlone, !catalog.isAloneAndCurrent { restoreModes() }
         remove()
         let isUntold = membership.endRemoval(change, for: self)
         maintenance.schedule(after: isUntold || !catalog.state.isCurrent ? 1 : configuration.savingInterval)
@@ -178,12 +181,26 @@ extension DiskStore {
 
     /// Whether removals may be made: not in a directory of another user. A directory that does not exist is made, since
     /// another process may have entries in memory and has to be told about the removal there.
-    private var mayRemove: Bool {
+    private func mayRemove(_ change: DirectoryChange) -> Bool {
         guard !configuration.isReadOnly, isOpeningProcess, paths.canBeUsed else { return false }
-        if catalog.isAloneAndCurrent { return true }
+        if catalog.isAloneAndCurrent {
+            // A record that is removed by its name shows by itself that it cannot be. Of all others those would be
+            // taken to match whose heads cannot be read.
+            if change == .removedAll { restoreModes() }
+            return true
+        }
         return withIO { io in
-            _ = prepareDirectory(&io, mayMake: true)
+            let isReached = prepareDirectory(&io, mayMake: true) && !io.directory.lacksModes
+            if !isReached, restoreModes() { _ = prepareDirectory(&io, mayMake: true) }
             return io.directory.error?.isForeign != true
         }
+    }
+
+    /// Makes the folders searchable again. A pass may have looked for records meanwhile, and taken them for gone.
+    @discardableResult
+    private func restoreModes() -> Bool {
+        guard files.restoreModes(paths, owner: configuration.owner) else { return false }
+        catalog.distrust()
+        return true
     }
 }

@@ -89,7 +89,10 @@ package final class DiskStore: StorageLayer {
         records = RecordFiles(
             files: fileSystem, paths: paths, reader: reader, writer: writer, catalog: catalog, clock: clock,
             keepsURLs: configuration.keepsURLs)
-        io = Mutex(Section(directory: CacheDirectory(fileSystem, paths, owner: configuration.owner)))
+        io = Mutex(
+            Section(
+                directory: CacheDirectory(
+                    fileSystem, paths, owner: configuration.owner, enclosure: configuration.enclosure)))
         self.maintenance = maintenance ?? MaintenanceQueue()
         if maintenance == nil {
             self.maintenance.setWork { [weak self] in self?.runPass(isFlush: false) }

@@ -1,8 +1,8 @@
 /// A key in the form for the disk: only hashes, so that file names and the index reveal no URL and no secret.
 package struct DiskKey: Sendable, Hashable {
     package var name: KeyName
-    /// See `RequestKey.digest`. It is inside the record, and proves that the record belongs to this key. Zero if the URL
-    /// of the record is the proof.
+    /// See `RequestKey.digest`. It is inside the record, and proves that the record belongs to this key. Zero if the
+    /// URL of the record is the proof.
     package var digest: KeyDigest
     /// Hash of the URL's host in lower case: narrows the search for the entries of a host.
     package var hostHash: UInt32

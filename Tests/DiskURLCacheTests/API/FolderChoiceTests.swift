@@ -25,6 +25,10 @@ import Testing
                 #expect(path(["HOME": home], home: nil) == temporary.path)
                 #expect(path([:], home: home) == temporary.path)
             }
+            // It is looked at before it is used: any user may have made it.
+            let enclosure = DiskURLCache.Configuration.enclosure
+            #expect(enclosure(temporary.appendingPathComponent("DiskURLCache/p")) == temporary.path)
+            #expect(enclosure(URL(fileURLWithPath: "/h/.cache/DiskURLCache/p")) == nil)
         }
     #endif
 

@@ -10,6 +10,46 @@ import Testing
 
     init() throws { fixture = try DiskFixture() }
 
+    @Test(
+        "A record file that grew beyond the whole cache costs no other record", arguments: [false, true], [false, true])
+    func aFileLargerThanTheCache(isEmptiedFirst: Bool, isReopened: Bool) throws {
+        var store = fixture.open(capacity: 1 << 20)
+        for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        let grown = RequestKey.test("3")
+        let path = try #require(fixture.onlyRecord(grown))
+        if isReopened { store.close() }
+        if isEmptiedFirst { #expect(truncate(path, 0) == 0) }
+        #expect(truncate(path, 10 << 30) == 0)
+        if isReopened { store = fixture.open(capacity: 1 << 20) }
+        #expect(store.variants(of: grown).isEmpty)
+        store.flush()
+        store.store(.test(testBody(20)), for: .test("20"))
+        store.flush()
+        for number in 0...20 where number != 3 { #expect(store.body(.test("\(number)")) == testBody(number)) }
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test("A file of the cache's own that grew takes no place of records") func ownFilesThatGrew() throws {
+        let store = fixture.open(capacity: 1 << 20)
+        _ = store.salt.digest(of: "made")
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let files = ["CACHEDIR.TAG", "salt"].map { fixture.directory + "/" + $0 }
+        let before = try files.map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+        for file in files {
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: file))
+            try handle.seekToEnd()
+            try handle.write(contentsOf: Data(count: 3 << 20))
+            try handle.close()
+        }
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.flush()
+        #expect(store.body(key) == testBody(1) && store.body(.test("b")) == testBody(2))
+        #expect(try files.map { try Data(contentsOf: URL(fileURLWithPath: $0)) } == before)
+    }
+
     @Test("Foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)

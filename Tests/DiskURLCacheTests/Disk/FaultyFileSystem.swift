@@ -245,6 +245,11 @@ final class FaultyFileSystem: FileSystem {
         try system.setPermissions(file, permissions)
     }
 
+    func setPermissions(at path: UnsafePointer<CChar>, _ permissions: UInt32) throws(Errno) {
+        try fault(.setPermissions, path)
+        try system.setPermissions(at: path, permissions)
+    }
+
     func unlink(_ path: UnsafePointer<CChar>) throws(Errno) {
         try fault(.unlink, path)
         try system.unlink(path)

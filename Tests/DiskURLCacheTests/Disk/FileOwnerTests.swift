@@ -178,6 +178,43 @@ import Testing
         #expect(kind != "missing" || !FileManager.default.fileExists(atPath: fixture.directory))
     }
 
+    /// A folder in one of all users, such as /tmp: who made it could take the cache away, and bring it back after a
+    /// removal.
+    @Test(arguments: ["none", "folder", "writable", "link", "file", "stranger's"])
+    func aFolderThatAnyUserMayMakeIsLookedAt(what: String) throws {
+        let enclosure = fixture.scratch.appending("user-1").path
+        let files = FaultyFileSystem()
+        var code: DiskURLCache.Error.Code?
+        switch what {
+        case "none": break
+        case "link":
+            try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(atPath: enclosure, withDestinationPath: fixture.directory)
+            code = .obstructed
+        case "file":
+            try Data().write(to: URL(fileURLWithPath: enclosure))
+            code = .obstructed
+        default:
+            try FileManager.default.createDirectory(atPath: enclosure, withIntermediateDirectories: true)
+            chmod(enclosure, what == "writable" ? 0o777 : 0o700)
+            if what == "writable" { code = .writableByOthers }
+            if what == "stranger's" {
+                code = .otherOwner
+                files.onStatus = { path, status in if path == enclosure { status.owner = Self.stranger } }
+            }
+        }
+        var configuration = DiskConfiguration(directory: enclosure + "/DiskURLCache/p", capacity: 1 << 20)
+        configuration.enclosure = enclosure
+        let store = DiskStore(configuration: configuration, fileSystem: files, report: fixture.log.report)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(store.openingError?.code == code)
+        #expect(store.body(key) == (code == nil ? testBody(1) : nil))
+        #expect(fixture.log.count { if case .unavailable = $0 { true } else { false } } == (code == nil ? 0 : 1))
+        #expect(FileManager.default.fileExists(atPath: configuration.directory) == (code == nil))
+        if what == "none" { #expect(try SystemFiles().status(at: enclosure).permissions == 0o700) }
+    }
+
     #if os(Linux)
         @Test(
             "By the system: the directory of another user is not used; a fallback of root is",

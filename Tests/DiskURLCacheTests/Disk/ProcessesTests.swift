@@ -208,6 +208,47 @@
             store.removeAll()
             store.flush()
             ChildProcess.say(store.usage == 0 ? "500: works again" : "500: broken")
+            store.close()
+            ChildProcess.say(lostModes(directory) ?? "the one key")
+        }
+
+        /// A folder cannot be searched while one of two caches removes one key, by the owner or the guest, and alone.
+        /// Nothing else is lost, and the key stays removed. Nil, or what went wrong.
+        private static func lostModes(_ directory: String) -> String? {
+            let keys = (0..<6).map { RequestKey.test("\($0)") }
+            let removals: [(name: String, make: (DiskStore) -> Void)] = [
+                ("key", { $0.remove(keys[1]) }),
+                ("URL", { $0.remove(matching: EntryCriteria(uri: keys[1].uri)) }),
+                ("tag", { $0.remove(matching: EntryCriteria(tags: ["one"])) }),
+            ]
+            for place in ["", "/records"] {
+                for mode: mode_t in [0, 0o400] {
+                    for remover in ["alone", "owner", "guest"] {
+                        for removal in removals {
+                            let store = open(directory)
+                            store.flush()
+                            let guest = remover == "alone" ? nil : open(directory)
+                            for (number, key) in keys.enumerated() {
+                                let tags = number == 1 ? ["one"] : []
+                                (number % 2 == 0 ? store : guest ?? store)
+                                    .store(.test(testBody(number), tags: tags), for: key)
+                            }
+                            chmod(directory + place, mode)
+                            removal.make(remover == "guest" ? guest ?? store : store)
+                            chmod(directory + place, 0o700)
+                            for cache in [store, guest] { cache?.flush() }
+                            for cache in [guest, store] { cache?.close() }
+                            let after = open(directory)
+                            let left = keys.indices.filter { after.body(.test("\($0)")) == testBody($0) }
+                            after.removeAll()
+                            after.close()
+                            let what = "\(place) \(mode) \(remover) \(removal.name): \(left)"
+                            if left != [0, 2, 3, 4, 5] { return what }
+                        }
+                    }
+                }
+            }
+            return nil
         }
     }
 
@@ -402,6 +443,7 @@
             #expect(
                 lines.filter { $0 != "owner" } == [
                     "000: error", "000: works again", "500: reads", "500: removed", "500: works again",
+                    "the one key",
                 ])
         }
 

@@ -6,6 +6,8 @@ struct CacheDirectory {
     private let files: any FileSystem
     private let paths: DiskPaths
     private let owner: FileOwner
+    /// See `DiskConfiguration.enclosure`.
+    private let enclosure: String?
     struct Identity: Hashable {
         var directory: FileIdentity
         var folder: FileIdentity
@@ -16,6 +18,8 @@ struct CacheDirectory {
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
+    /// Whether a folder cannot be searched or listed by its own user, when it was looked at last.
+    private(set) var lacksModes = false
     /// Whether a clearing could not move the folder away. It is tried again, and nothing is read until it succeeds, or
     /// until the folder is gone.
     private(set) var mustClear = false
@@ -24,10 +28,11 @@ struct CacheDirectory {
     /// The size of folders and index files on disk, in bytes.
     private(set) var overhead = 0
 
-    init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) {
+    init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner, enclosure: String? = nil) {
         self.files = files
         self.paths = paths
         self.owner = owner
+        self.enclosure = enclosure
     }
 
     // MARK: Opening
@@ -44,6 +49,8 @@ struct CacheDirectory {
     mutating func open(mayMake: Bool) throws(DiskURLCache.Error) -> Opening? {
         let before = identity
         identity = nil
+        lacksModes = false
+        if let enclosure { try checkEnclosure(enclosure, mayMake: mayMake) }
         // If the directory is a link, it is followed, since the user gave the path. A link in place of the folder of
         // records is not.
         guard
@@ -60,18 +67,37 @@ struct CacheDirectory {
         if folder.isNew || toClear.map({ $0 != folder.identity }) == true { mustClear = false }
         // A directory that was just made is a new one, even if the file system reused the inode number.
         if directory.isNew || directory.identity != before?.directory {
-            if directory.isNew { tag() }
+            if directory.isNew { tag(O_EXCL) }
             return .otherDirectory
         }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
     /// Tells programs that make backups that the directory is a cache (https://bford.info/cachedir/).
-    private func tag() {
-        guard let file = try? files.openRegular(paths.tag, O_WRONLY | O_CREAT | O_EXCL).file else { return }
-        try? files.writeFully(
-            file, Array("Signature: 8a477f597d28d172789f06886806bc55\n# A cache of DiskURLCache.\n".utf8))
+    /// - Parameter flag: that there is no such file (`O_EXCL`), or that what is in it goes (`O_TRUNC`).
+    private func tag(_ flag: Int32) {
+        guard let file = try? files.openRegular(paths.tag, O_WRONLY | O_CREAT | flag).file else { return }
+        try? files.writeFully(file, Self.tagText)
         files.closeQuietly(file)
+    }
+
+    private static let tagText = Array(
+        "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of DiskURLCache.\n".utf8)
+
+    /// Gives a file that the cache wrote itself its length again: it counts towards the capacity.
+    /// - Returns: false if it had that length.
+    private func restoreLength(_ path: String, _ status: FileStatus) -> Bool {
+        guard owner.isTrustedFile(status) else { return false }
+        if path == paths.tag, status.size != Self.tagText.count {
+            tag(O_TRUNC)
+            return true
+        }
+        // Caches that made the file at once have written several salts, of which the first counts.
+        guard path == paths.salt, status.size > CredentialSalt.length,
+            let file = try? files.openRegular(path, O_WRONLY, owner: owner).file
+        else { return false }
+        defer { files.closeQuietly(file) }
+        return (try? files.truncate(file, CredentialSalt.length)) != nil
     }
 
     /// - Parameter error: why the directory cannot be used; nil if it can.
@@ -86,7 +112,7 @@ struct CacheDirectory {
 
     /// Nil if it does not exist and may not be made.
     /// - Parameter other: a second path to the same folder.
-    private func status(
+    private mutating func status(
         of path: String, at other: [CChar], _ known: FileIdentity?, mayMake: Bool
     ) throws(DiskURLCache.Error) -> Found? {
         guard paths.canBeUsed else { throw .init(.notWritable, path: path, errno: EINVAL) }
@@ -112,9 +138,20 @@ struct CacheDirectory {
                 found = (try? files.status(file)) ?? found
             }
             try owner.check(found, at: path)
+            if found.permissions & 0o500 != 0o500 { lacksModes = true }
             return (found.identity, isNew)
         }
         return nil
+    }
+
+    /// It must be a folder, of this user, into which no other user may write. It is made with mode 0700, so that nobody
+    /// else could have put anything there before it was looked at.
+    private func checkEnclosure(_ path: String, mayMake: Bool) throws(DiskURLCache.Error) {
+        if mayMake { try? files.makeDirectory(path) }
+        // Without it there is no directory either.
+        guard let found = try? files.status(at: path) else { return }
+        if found.kind != .directory { throw .init(.obstructed, path: path) }
+        try owner.check(found, at: path)
     }
 
     private func makeDirectories(_ path: String) throws(DiskURLCache.Error) {
@@ -266,7 +303,8 @@ struct CacheDirectory {
     mutating func updateOverhead() {
         overhead = 0
         for path in paths.besidesRecords {
-            guard let status = try? files.status(at: path) else { continue }
+            guard var status = try? files.status(at: path) else { continue }
+            if restoreLength(path, status), let restored = try? files.status(at: path) { status = restored }
             overhead += status.allocated
         }
     }

@@ -69,6 +69,8 @@ package protocol FileSystem: Sendable {
     func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int
     func truncate(_ file: Int32, _ length: Int) throws(Errno)
     func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno)
+    /// The same for a path, which must not be a symbolic link: a folder that may not be opened has no descriptor.
+    func setPermissions(at path: UnsafePointer<CChar>, _ permissions: UInt32) throws(Errno)
     func unlink(_ path: UnsafePointer<CChar>) throws(Errno)
     func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno)
     /// Makes a directory with mode 0700, whatever the umask is.
@@ -101,6 +103,22 @@ extension FileSystem {
             body(name) { try? status(at: folder + String(cString: name)) }
             return true
         }
+    }
+
+    /// Gives the folders of the cache the modes back that they were made with, if they belong to this user: for a
+    /// removal, which has to be final when it returns. Without the right to search a folder it would find nothing, and
+    /// what it was to remove would be there again with the modes.
+    /// - Returns: whether any folder has other modes now.
+    @discardableResult
+    func restoreModes(_ paths: DiskPaths, owner: FileOwner) -> Bool {
+        var isAny = false
+        for path in [paths.directory, paths.records] {
+            guard let status = try? status(at: path), status.kind == .directory, owner.owns(status),
+                status.permissions & 0o700 != 0o700
+            else { continue }
+            if (try? setPermissions(at: path, 0o700)) != nil { isAny = true }
+        }
+        return isAny
     }
 
     /// Locks the open file exclusively.

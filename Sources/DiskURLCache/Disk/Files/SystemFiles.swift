@@ -63,6 +63,10 @@ package struct SystemFiles: FileSystem {
         if fchmod(file, mode_t(permissions)) != 0 { throw .last }
     }
 
+    package func setPermissions(at path: UnsafePointer<CChar>, _ permissions: UInt32) throws(Errno) {
+        if fchmodat(AT_FDCWD, path, mode_t(permissions), AT_SYMLINK_NOFOLLOW) != 0 { throw .last }
+    }
+
     package func unlink(_ path: UnsafePointer<CChar>) throws(Errno) {
         if unlinkat(AT_FDCWD, path, 0) != 0 { throw .last }
     }

@@ -127,14 +127,18 @@ struct RecordFiles: Sendable {
     /// Removes a record. If its file cannot be unlinked, it is truncated, since an empty file is a miss, too.
     func removeForGood(_ name: RecordName, _ events: inout [DiskEvent]) {
         guard !unlink(name, &events) else { return }
-        if status(of: name) != nil {
-            paths.withRecord(name) { path in
-                guard let file = try? files.openFile(path, O_WRONLY) else { return }
-                try? files.truncate(file, 0)
-                files.closeQuietly(file)
-            }
-        }
+        if !empty(name), files.restoreModes(paths, owner: reader.owner) { unlink(name, &events) }
         note(name, nil)
+    }
+
+    /// False if the file cannot be truncated, or does not belong to the cache.
+    private func empty(_ name: RecordName) -> Bool {
+        guard status(of: name) != nil else { return false }
+        return paths.withRecord(name) { path in
+            guard let file = try? files.openFile(path, O_WRONLY) else { return false }
+            defer { files.closeQuietly(file) }
+            return (try? files.truncate(file, 0)) != nil
+        }
     }
 
     /// Removes a record's file and its row. True if the file is gone.
@@ -220,7 +224,13 @@ struct RecordFiles: Sendable {
             case .foreign:
                 // A record that was moved here, or is of a different version, is counted and will be evicted. Anything
                 // else does not belong to the cache.
-                if let status = status(of: name) { found.rows.append(IndexRow(name, status)) }
+                guard let status = status(of: name) else { continue }
+                if status.size > catalog.capacity, catalog.state.isOwner, unlink(name, &events) {
+                    // It is no record of this cache, and would cost all others their place.
+                    events.append(.evicted(key: key, bytes: status.spaceTaken))
+                } else {
+                    found.rows.append(IndexRow(name, status))
+                }
             case .unreadable, .damaged:
                 // The file exists but cannot be read now. It keeps its row, so that lookups try again.
                 if let old {
