@@ -130,8 +130,9 @@ extension DiskURLCache {
     }
 
     /// Pins the stored responses to a request, or unpins them. Pinned responses are evicted last, as long as they take
-    /// no more than ``Configuration/pinnedFraction`` of the disk capacity. Removals remove them like any other. Reads
-    /// and writes a few hundred bytes on disk, on the caller's thread.
+    /// no more than ``Configuration/pinnedFraction`` of the disk capacity. Removals remove them like any other. A
+    /// response that replaces a pinned one is pinned, too, unless ``Options/isPinned`` says otherwise. Reads and
+    /// writes a few hundred bytes on disk, on the caller's thread.
     /// - Returns: whether a response is stored for the request; if not, nothing was pinned.
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {

@@ -26,11 +26,13 @@ extension CacheCore {
         // The system's loader knows nothing of equivalent URLs (No-Vary-Search).
         let key = isBySystem ? ownKey : store.storingKey(ownKey, for: fields ?? [:], at: now)
         if draft.storer == .systemLoader, case .memory(let body) = draft.body {
-            store.storeLater(metadata, body, presented: draft.edited.presented, for: key)
+            store.storeLater(
+                metadata, body, presented: draft.edited.presented, for: key, keepsPin: options.isPinned == nil)
             return nil
         }
         let reason = store.store(
-            metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket)
+            metadata, draft.body, in: draft.file, presented: draft.edited.presented, for: key, ticket: ticket,
+            keepsPin: options.isPinned == nil)
         // What was stored for this spelling alone would answer first.
         if reason == nil, key != ownKey, store.contains(ownKey) { store.remove(ownKey) }
         return reason

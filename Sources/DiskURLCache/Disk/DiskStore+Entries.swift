@@ -218,24 +218,24 @@ extension DiskStore {
     ) -> Bool {
         let key = key.diskKey(ofRecordWith: configuration.keepsURLs ? metadata.url : nil)
         guard beginStore(of: key.name) == nil else { return false }
-        // An update cannot bring back a removed record, so an owner that is alone need not look for others: if a cache
-        // comes meanwhile and removes the record, the update fails.
-        defer { if !catalog.isAlone { endStore(of: key.name) } }
         let update = withIO { io in
             isUsable(&io)
                 ? records.update(metadata, of: key, replacing: old, usedAt: usedAt, &io.events) : .notFound
         }
-        switch update {
-        case .notFound: return false
-        case .appended: break
-        case .mustRewrite(let rewriting):
-            let isRewritten = records.rewrite(rewriting, usedAt: usedAt, in: self)
+        let isUpdated: Bool
+        // It is told once, as it was announced once: the owner counts who is writing a key.
+        if case .mustRewrite(let rewriting) = update {
+            isUpdated = records.rewrite(rewriting, usedAt: usedAt, in: self)
             // A cache that came meanwhile and removed the old record does not know about the new one.
             endStore(of: key.name)
-            if !isRewritten { return false }
+        } else {
+            if case .appended = update { isUpdated = true } else { isUpdated = false }
+            // A tail cannot bring back a removed record, so an owner that is alone need not look for others: if a cache
+            // comes meanwhile and removes the record, the update fails.
+            if !catalog.isAlone { endStore(of: key.name) }
         }
-        scheduleAfterWriting()
-        return true
+        if isUpdated { scheduleAfterWriting() }
+        return isUpdated
     }
 
     /// A pass soon if it may have to evict or examine. Otherwise it would find nothing to do, fifty times a second

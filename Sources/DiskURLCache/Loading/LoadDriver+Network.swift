@@ -53,9 +53,13 @@ extension LoadDriver {
             _ = receive(head, of: token, at: .network)
             return
         }
+        // The pieces behind the head do not pile up while the removal waits for the disk.
+        if invalidation != nil { token.setPaused(true) }
         queue.async { [self] in
+            let isWanted = receive(head, of: token, at: .files)
+            if invalidation != nil { token.setPaused(false) }
             // The load was cancelled meanwhile. What the answer says of stored responses is true all the same.
-            if !receive(head, of: token, at: .files), let invalidation { cache.invalidate(invalidation) }
+            if !isWanted, let invalidation { cache.invalidate(invalidation) }
         }
     }
 

@@ -14,8 +14,20 @@ package final class Timeouts: Sendable {
         fileprivate let number: UInt64
     }
 
+    private struct Due: Comparable {
+        let time: DispatchTime
+        let id: ID
+
+        static func < (left: Due, right: Due) -> Bool {
+            (left.time.uptimeNanoseconds, left.id.number) < (right.time.uptimeNanoseconds, right.id.number)
+        }
+    }
+
     private struct State {
-        var calls: [ID: (due: DispatchTime, call: @Sendable () -> Void)] = [:]
+        var calls: [ID: @Sendable () -> Void] = [:]
+        /// When they are due, so that nobody looks at the others. Those of cancelled calls stay until they come first,
+        /// or are most of them.
+        var order = Heap<Due>()
         var count: UInt64 = 0
         var timer: SuspendableTimer?
         /// The time for which the timer is set, not later than any call's.
@@ -25,6 +37,12 @@ package final class Timeouts: Sendable {
             wakesAt = time
             let now = DispatchTime.now()
             timer?.start(after: time > now ? Double(time.uptimeNanoseconds - now.uptimeNanoseconds) / 1e9 : 0)
+        }
+
+        /// The next call that was not cancelled.
+        mutating func next() -> Due? {
+            while let next = order.smallest, calls[next.id] == nil { order.removeSmallest() }
+            return order.smallest
         }
     }
 
@@ -45,7 +63,8 @@ package final class Timeouts: Sendable {
         return state.withLock { state in
             state.count += 1
             let id = ID(number: state.count)
-            state.calls[id] = (due, call)
+            state.calls[id] = call
+            state.order.insert(Due(time: due, id: id))
             if state.wakesAt.map({ due < $0 }) ?? true { state.wake(at: due) }
             return id
         }
@@ -54,18 +73,26 @@ package final class Timeouts: Sendable {
     package func cancel(_ id: ID?) {
         guard let id else { return }
         // Objects that the call holds are released outside of the lock.
-        _ = state.withLock { $0.calls.removeValue(forKey: id) }
+        _ = state.withLock { state in
+            let call = state.calls.removeValue(forKey: id)
+            if state.order.count > 64 + 2 * state.calls.count {
+                state.order.removeAll { [calls = state.calls] in calls[$0.id] == nil }
+            }
+            return call
+        }
     }
 
     private func callWhatIsDue() {
         let now = DispatchTime.now()
         let due = state.withLock { state in
-            let due = state.calls.filter { $0.value.due <= now }
-            for id in due.keys { state.calls[id] = nil }
+            var due: [@Sendable () -> Void] = []
+            while let next = state.next(), next.time <= now {
+                if let call = state.calls.removeValue(forKey: next.id) { due.append(call) }
+            }
             state.wakesAt = nil
-            if let next = state.calls.values.map(\.due).min() { state.wake(at: next) }
+            if let next = state.next() { state.wake(at: next.time) }
             return due
         }
-        for entry in due.values.sorted(by: { $0.due < $1.due }) { entry.call() }
+        for call in due { call() }
     }
 }

@@ -222,26 +222,30 @@ final class MemoryCache<Value: MemoryValue>: Sendable {
 
     /// Changes the values of a resource, each under its shard's lock, and visits no others. Does not count as a use.
     func update(resource: UInt64, _ change: (RequestKey, inout Value?) -> Void) {
-        for lock in shards {
-            lock.withLock { shard in
-                shard.generation &+= 1
-                for node in shard.nodes(of: resource) { update(node, in: &shard, change) }
-            }
-        }
-    }
-
-    /// Changes the values of the criteria's resource, or all values if they have none.
-    func update(matching criteria: EntryCriteria, _ change: (RequestKey, inout Value?) -> Void) {
-        if let resource = criteria.resource { update(resource: resource, change) } else { updateAll(change) }
+        update(of: resource, where: { _, _ in true }, change)
     }
 
     /// Changes every value under its shard's lock. Does not count as a use.
-    func updateAll(_ change: (RequestKey, inout Value?) -> Void) {
+    func updateAll(_ change: (RequestKey, inout Value?) -> Void) { update(of: nil, where: { _, _ in true }, change) }
+
+    /// Changes the values of a resource, or of all if it is nil, each under its shard's lock. Does not count as a use.
+    /// - Parameter isConcerned: asked first, since a value is copied to be changed.
+    func update(
+        of resource: UInt64?, where isConcerned: (RequestKey, Value) -> Bool,
+        _ change: (RequestKey, inout Value?) -> Void
+    ) {
         for lock in shards {
             lock.withLock { shard in
                 shard.generation &+= 1
-                for slot in shard.nodes.indices {
-                    if let node = shard.nodes[slot] { update(node, in: &shard, change) }
+                if let resource {
+                    for node in shard.nodes(of: resource) where isConcerned(node.key, node.value) {
+                        update(node, in: &shard, change)
+                    }
+                } else {
+                    for slot in shard.nodes.indices {
+                        guard let node = shard.nodes[slot], isConcerned(node.key, node.value) else { continue }
+                        update(node, in: &shard, change)
+                    }
                 }
             }
         }

@@ -49,7 +49,7 @@ extension TieredStore {
         disk?.remove(key, variant: varyKey)
         memory.update(key) { $0?.removeAll { $0.metadata.varyKey == varyKey } }
         weakResponses.removeValue(for: key)
-        takeUnwritten(key) { $0.varyKey == varyKey }
+        takeUnwritten(key) { $0.metadata.varyKey == varyKey }
     }
 
     /// Removes the responses of a URL, whatever else is in their keys. Visits only what it removes.
@@ -106,10 +106,16 @@ extension TieredStore {
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.remove(matching: criteria)
-        memory.update(matching: criteria) { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
-        weakResponses.update(matching: criteria) { key, response in
-            if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
-        }
+        updateMemory(matching: criteria) { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
+    }
+
+    /// Changes the records in memory that have a matching entry, and drops the weak responses that match. Those that
+    /// are not concerned are asked, and not copied.
+    private func updateMemory(matching criteria: EntryCriteria, _ change: (RequestKey, inout MemoryRecord?) -> Void) {
+        memory.update(
+            of: criteria.resource,
+            where: { key, record in record.variants.contains { criteria.matches(key, $0.metadata) } }, change)
+        weakResponses.update(of: criteria.resource, where: { criteria.matches($0, $1.metadata) }, { $1 = nil })
     }
 
     /// Marks the matching entries of all layers as stale: each is validated before it is used again, as one whose
@@ -122,14 +128,18 @@ extension TieredStore {
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.markStale(matching: criteria, at: time, sequence: sequence.next)
-        memory.update(matching: criteria) { key, record in
+        let late = markUnwritten(matching: criteria, at: time)
+        updateMemory(matching: criteria) { key, record in
             record?.markStale(
                 where: { criteria.matches(key, $0.metadata) },
-                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk },
-                { $0.markStale(at: time, sequence: sequence.next) })
-        }
-        weakResponses.update(matching: criteria) { key, response in
-            if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
+                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk && late[$0.sequence] == nil },
+                { metadata in
+                    guard let marked = late[metadata.sequence] else {
+                        return metadata.markStale(at: time, sequence: sequence.next)
+                    }
+                    metadata = marked
+                    return true
+                })
         }
     }
 

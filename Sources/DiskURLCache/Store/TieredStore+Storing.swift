@@ -28,11 +28,12 @@ extension TieredStore {
     ///     it already, when the response came into memory.
     ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
+    ///   - keepsPin: it stays pinned if the response that it replaces was: nothing says whether it is.
     ///   - isList: it is no response, but a list of the cache's own (`VariationList`): no event tells of it.
     @discardableResult
     func store(
         _ metadata: EntryMetadata, _ body: Body, in file: IncomingBody? = nil, presented: CachedURLResponse? = nil,
-        for key: RequestKey, ticket: StoreTicket? = nil, isList: Bool = false
+        for key: RequestKey, ticket: StoreTicket? = nil, keepsPin: Bool = true, isList: Bool = false
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         // What is removed from now on is not stored.
@@ -46,12 +47,18 @@ extension TieredStore {
             var metadata = metadata
             if metadata.sequence == 0 {
                 metadata.sequence = sequence.next(at: metadata.storedAt)
-            } else if !takeUnwritten(key, where: { $0.sequence == metadata.sequence }) {
+            } else if let unwritten = takeUnwritten(key, where: { $0.number == metadata.sequence }) {
+                metadata = unwritten
+                if case .mark(let time) = removals.underWay(key, metadata) {
+                    _ = metadata.markStale(at: time, sequence: sequence.next)
+                }
+            } else {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
                 let isKept = inMemory(key).contains { $0.isSameResponse(as: metadata) }
                 return isKept ? .stored : .refused(.removedMeanwhile)
             }
-            let refusal = prepare(&metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, since: start)
+            let refusal = prepare(
+                &metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, keepsPin, since: start)
             if let refusal { return .refused(refusal) }
             let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
@@ -114,15 +121,17 @@ extension TieredStore {
     }
 
     /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
-    /// reach of a removal. The groups of the server are those of the new response. Returns the reason if the answer is
-    /// out of date already: a newer one is stored, or it was removed meanwhile.
+    /// reach of a removal. The groups of the server are those of the new response. What the app has pinned stays
+    /// pinned. Returns the reason if the answer is out of date already: a newer one is stored, or it was removed
+    /// meanwhile.
     /// - Parameters:
     ///   - isFirst: nothing of the key is in the layers below memory.
     ///   - isAnswer: it is the answer to a load, which has a time at which it was asked for.
     private func prepare(
-        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, isAnswer: Bool, since start: StoreTicket
+        _ metadata: inout EntryMetadata, for key: RequestKey, isFirst: Bool, isAnswer: Bool, _ keepsPin: Bool,
+        since start: StoreTicket
     ) -> DiskURLCache.Reason? {
-        let rivals = rivals(of: metadata.varyKey, of: key, isFirst: isFirst)
+        let rivals = rivals(of: metadata, of: key, isFirst: isFirst)
         if isAnswer {
             let asked = metadata.http?.requestTime ?? .distantFuture
             // The load whose answer is stored asked later than this one, and a request that both answer must get the
@@ -135,10 +144,13 @@ extension TieredStore {
         case .removal:
             erase(key, metadata.varyKey)
             return .removedMeanwhile
-        case .mark where isAnswer: return .removedMeanwhile
+        // One that memory had already when it was marked has the mark itself.
+        case .mark where isAnswer && metadata.http?.staleSince == nil: return .removedMeanwhile
         case .mark, .none: break
         }
-        for other in rivals where other.varyKey == metadata.varyKey && !other.tags.isEmpty {
+        for other in rivals where other.varyKey == metadata.varyKey {
+            if keepsPin, other.isPinned { metadata.isPinned = true }
+            if other.tags.isEmpty { continue }
             metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
         return nil
@@ -150,8 +162,10 @@ extension TieredStore {
 
     /// The stored responses that may answer a request which a new response answers: those of its variant, and those
     /// with other fields in `Vary`. Those of its variant are of the first layer that has any.
-    private func rivals(of varyKey: VaryKey, of key: RequestKey, isFirst: Bool) -> [EntryMetadata] {
-        let known = inMemory(key).filter { $0.varyKey.overlaps(varyKey) }
+    private func rivals(of metadata: EntryMetadata, of key: RequestKey, isFirst: Bool) -> [EntryMetadata] {
+        let varyKey = metadata.varyKey
+        // One that is written late is in memory itself.
+        let known = inMemory(key).filter { $0.varyKey.overlaps(varyKey) && !$0.isSameEntry(as: metadata) }
         // The disk may have one that memory has evicted, or that another process has stored.
         guard !known.contains(where: { $0.varyKey == varyKey }), !isFirst, let disk, disk.mayContain(key) else {
             return known
@@ -202,7 +216,7 @@ extension TieredStore {
             keepWithinMemory(&record)
         }
         weakResponses.removeValue(for: key)
-        takeUnwritten(key) { $0.varyKey == metadata.varyKey }
+        takeUnwritten(key) { $0.metadata.varyKey == metadata.varyKey }
     }
 
     /// The response with its body in memory; nil if the body stays in its file.
@@ -280,7 +294,7 @@ extension TieredStore {
                 if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
             }
             weakResponses.removeValue(for: key)
-            takeUnwritten(key) { $0.isSameEntry(as: old) }
+            takeUnwritten(key) { $0.metadata.isSameEntry(as: old) }
             return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
         }
     }
@@ -307,7 +321,7 @@ extension TieredStore {
     /// Stores a response in memory at once, and on disk by the maintenance queue, which a flush waits for. If the
     /// response is removed or replaced before that, its file is not written.
     func storeLater(
-        _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey
+        _ metadata: EntryMetadata, _ body: Data, presented: CachedURLResponse?, for key: RequestKey, keepsPin: Bool
     ) {
         let ticket = ticketOfStore(at: metadata.storedAt)
         // The file gets the number that memory has, so that a lookup takes the two for the same response.
@@ -316,23 +330,41 @@ extension TieredStore {
             metadata.sequence = sequence.next(at: metadata.storedAt)
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
             keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: key, isFirst: false)
-            unwritten.withLock { $0[key, default: []].append(metadata) }
+            let late = Unwritten(number: metadata.sequence, metadata: metadata)
+            unwritten.withLock { $0[key, default: []].append(late) }
             return metadata
         }
         maintenance.enqueue { [self] in
-            store(numbered, .memory(body), presented: presented, for: key, ticket: ticket)
+            store(numbered, .memory(body), presented: presented, for: key, ticket: ticket, keepsPin: keepsPin)
+        }
+    }
+
+    /// Marks responses as stale whose files are still to be written: their files get the mark.
+    /// - Returns: their new metadata, by the old numbers.
+    func markUnwritten(matching criteria: EntryCriteria, at time: Date) -> [UInt64: EntryMetadata] {
+        unwritten.withLock { unwritten in
+            var marked: [UInt64: EntryMetadata] = [:]
+            for (key, late) in unwritten {
+                for place in late.indices where criteria.matches(key, late[place].metadata) {
+                    var metadata = late[place].metadata
+                    guard metadata.markStale(at: time, sequence: sequence.next) else { continue }
+                    marked[late[place].metadata.sequence] = metadata
+                    unwritten[key]?[place].metadata = metadata
+                }
+            }
+            return marked
         }
     }
 
     /// No file of such responses of a key is to be written any more. The stripe of the key is held.
-    /// - Returns: whether there was one.
+    /// - Returns: the metadata of the first one; nil if there was none.
     @discardableResult
-    func takeUnwritten(_ key: RequestKey, where isTaken: (EntryMetadata) -> Bool) -> Bool {
+    func takeUnwritten(_ key: RequestKey, where isTaken: (Unwritten) -> Bool) -> EntryMetadata? {
         unwritten.withLock { unwritten in
-            guard let found = unwritten[key] else { return false }
+            guard let found = unwritten[key] else { return nil }
             let rest = found.filter { !isTaken($0) }
             unwritten[key] = rest.isEmpty ? nil : rest
-            return rest.count < found.count
+            return found.first(where: isTaken)?.metadata
         }
     }
 }

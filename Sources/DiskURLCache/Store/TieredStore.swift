@@ -25,7 +25,14 @@ final class TieredStore: Sendable {
 
     /// The responses that `storeLater` has put into memory, and whose files the maintenance queue is still to write.
     /// Whatever changes, replaces or removes one takes it out, while the stripe of its key is held.
-    let unwritten = Mutex<[RequestKey: [EntryMetadata]]>([:])
+    let unwritten = Mutex<[RequestKey: [Unwritten]]>([:])
+
+    /// A response in memory whose file is still to be written.
+    struct Unwritten {
+        /// The number with which it came into memory. A mark gives it another one.
+        let number: UInt64
+        var metadata: EntryMetadata
+    }
 
     /// Locks for changes. One would be enough; with sixteen, changes of different keys seldom wait for each other. They
     /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
@@ -88,7 +95,8 @@ final class TieredStore: Sendable {
             return isAll ? record : nil
         }
         if let record { return Lookup(known: record.variants) }
-        if let entry = weakResponses.use(key, at: now, { $0.entry }) {
+        // Its body may come from a class of the app, so it is not asked for under the lock.
+        if let entry = weakResponses.use(key, at: now, { $0 })?.entry {
             return Lookup(known: [StoredVariant(entry, from: .memory)])
         }
         if isUnknownBelow(key), !memory.contains(key) { return Lookup(known: []) }

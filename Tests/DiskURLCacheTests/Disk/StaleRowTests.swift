@@ -25,6 +25,31 @@
         private static let key = RequestKey(
             text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
 
+        /// The owner counts who is writing a key: what one guest announced once, it ends once, also if the record has
+        /// to be written anew.
+        @Test func aRewrittenUpdateIsToldOnce() throws {
+            let (owner, guest) = twoStores(FaultyFileSystem())
+            defer { owner.close() }
+            var entry = StoredEntry.test(testBody(1))
+            guest.store(entry, for: Self.key)
+            var slots: Set<String> = []
+            for number in 2..<8 {
+                var metadata = entry.metadata
+                metadata.sequence = UInt64(number)
+                metadata.userInfo = ["x": .string(String(repeating: "x", count: 30_000))]
+                #expect(guest.update(metadata, of: Self.key, replacing: entry.metadata, usedAt: 0))
+                entry = StoredEntry(metadata: metadata, body: entry.body)
+                slots.formUnion(try FileManager.default.contentsOfDirectory(atPath: directory + "/records"))
+            }
+            #expect(slots.count > 1, "it was written anew")
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: directory + "/changes"))
+            let changes = stride(from: 0, to: bytes.count, by: DirectoryChange.rowLength).compactMap { start in
+                bytes[start..<start + DirectoryChange.rowLength].withUnsafeBytes { DirectoryChange.decode($0)?.change }
+            }
+            #expect(changes.count { $0 == .storing(Self.key.name) } == 7)
+            #expect(changes.count { $0 == .stored(Self.key.name) } == 7)
+        }
+
         /// The slot has a record again, and it is a different one.
         @Test func whatReplacesARecordThatARemovalHasReadIsKept() {
             let files = FaultyFileSystem()

@@ -210,6 +210,17 @@
             #expect(receiver.queues.withLock { $0 } == [setsCookies ? "DiskURLCache.answer" : LoopTransport.label])
         }
 
+        /// Its pieces do not pile up behind a removal that waits for the disk.
+        @Test func theTransferWaitsForARemoval() async throws {
+            let harness = try LoadingHarness()
+            let loop = LoopTransport(fields: ["Clear-Site-Data": "\"cache\""])
+            let reader = LoadReader(Responses.request("/a"), from: harness.cache, over: loop, acceptsPieces: true)
+            var text = ""
+            while let piece = try await reader.next() { text += String(decoding: piece, as: UTF8.self) }
+            #expect(text == "onetwo")
+            #expect(loop.pauses.withLock { $0 } == [true, false])
+        }
+
         /// An answer that removes, and that has a body with a file, is stored by the queue that writes the body.
         @Test func anAnswerThatRemovesIsStoredToo() async throws {
             let origin = try OriginServer { request in

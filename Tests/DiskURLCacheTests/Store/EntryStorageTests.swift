@@ -283,6 +283,40 @@ import Testing
         cache.relieveMemoryPressure()
         #expect(cache.store.weakResponses.count == 0)
     }
+
+    /// Its body is asked for where no lock is held: it may come from code of the app, which may use the cache.
+    @Test func aWeakResponseMayUseTheCache() throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.appending("c"))
+        let request = Responses.request("/a")
+        let plain = Responses.cached(Responses.url("/a"))
+        let response = AskingResponse(response: plain.response, data: plain.data)
+        cache.storeCachedResponse(response, for: request)
+        cache.relieveMemoryPressure()
+        response.cache = cache
+        response.request = request
+        #expect(cache.store.weakResponses.count == 1)
+        #expect(cache.cachedResponse(for: request) === response)
+        #expect(response.asked.value)
+    }
+}
+
+/// A response of an app's class, whose body looks into the cache.
+private final class AskingResponse: CachedURLResponse, @unchecked Sendable {
+    // Set by one test, on its thread.
+    weak var cache: DiskURLCache?
+    var request: URLRequest?
+    let asked = Flag()
+
+    override var data: Data {
+        if let cache, let request {
+            self.cache = nil
+            asked.set()
+            cache.removeCachedResponses(tag: "none")
+            _ = cache.contains(request)
+        }
+        return super.data
+    }
 }
 
 /// A storage as an app might write it.
