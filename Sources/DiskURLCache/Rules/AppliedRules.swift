@@ -14,9 +14,10 @@ struct AppliedRules: Sendable {
         // Nil for a URL that no key can be made of.
         let url = URLCanonicalizer.canonical(request.url)
         // Parsed when the first rule asks for it.
-        lazy var json = request.body.flatMap { try? JSONSerialization.jsonObject(with: $0) as? [String: Any] }
+        lazy var json = JSONBody(of: request)
         self.rules = rules.enumerated().compactMap { index, rule in
-            rule.mayApply(to: request, canonicalURL: url, json: json) ? (index, rule) : nil
+            if rule.match.isByJSON, case .unreadable = json { return rule.ifItCannotBeJudged.map { (index, $0) } }
+            return rule.mayApply(to: request, canonicalURL: url, json: json.object) ? (index, rule) : nil
         }
     }
 
@@ -61,4 +62,29 @@ struct AppliedRules: Sendable {
         }
         return .never(byRule: index, "\(rule.match)", problem: nil)
     }
+}
+
+/// The body of a request for rules by JSON.
+private enum JSONBody {
+    case object([String: Any])
+    /// It is said to be JSON, or looks so, and cannot be parsed, such as one nested deeper than 512. The server may
+    /// take it for what a rule names.
+    case unreadable
+    case other
+
+    init(of request: DiskURLCache.Request) {
+        guard let body = request.body, !body.isEmpty else {
+            self = .other
+            return
+        }
+        if let value = try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed) {
+            self = (value as? [String: Any]).map { .object($0) } ?? .other
+        } else {
+            let type = request.headerFields["Content-Type"]?.lowercased()
+            let isBrace = body.first { !FieldSyntax.isWhitespace($0) && $0 != 10 && $0 != 13 } == UInt8(ascii: "{")
+            self = isBrace || type?.contains("json") ?? true ? .unreadable : .other
+        }
+    }
+
+    var object: [String: Any]? { if case .object(let object) = self { object } else { nil } }
 }

@@ -98,7 +98,9 @@ extension DiskURLCache {
 
             /// Requests whose body is a JSON object for which the closure returns true, such as operations of GraphQL:
             /// `.json { body, _ in body["operationName"] as? String == "Feed" }`. The body is parsed once for all
-            /// rules, and only if there is such a rule. The closure is called as that of ``request(_:)``.
+            /// rules, and only if there is such a rule. The closure is called as that of ``request(_:)``. If a
+            /// JSON body cannot be parsed, such as one nested deeper than 512, the rule applies without being asked if
+            /// it keeps responses off the disk or out of the cache.
             public static func json(
                 _ predicate: @escaping @Sendable (_ body: [String: Any], _ request: URLRequest) -> Bool
             ) -> Match {
@@ -158,6 +160,13 @@ extension DiskURLCache {
             if case .nothing = match.kind { Options(storage: cacheOptions.storage) } else { cacheOptions }
         }
 
+        /// What holds of the rule if it cannot be known whether it applies. To be safe: that it keeps responses off the
+        /// disk, or out of the cache. Nil if it does neither.
+        var ifItCannotBeJudged: Rule? {
+            guard let storage = cacheOptions.storage, storage != .memoryAndDisk else { return nil }
+            return Rule(for: match, options: Options(storage: storage))
+        }
+
         /// Whether the rule applies to a request, as far as that is known before there is a response: a rule by content
         /// type may. Calls the app's closure.
         /// - Parameters:
@@ -167,9 +176,7 @@ extension DiskURLCache {
             to request: DiskURLCache.Request, canonicalURL url: String?, json: @autoclosure () -> [String: Any]?
         ) -> Bool {
             switch match.kind {
-            // To be safe: an invalid pattern in a rule that keeps responses off the disk, or out of the cache, matches
-            // every request.
-            case .nothing: return cacheOptions.storage != nil && cacheOptions.storage != .memoryAndDisk
+            case .nothing: return ifItCannotBeJudged != nil
             case .all, .contentType: return true
             case .request(let predicate): return predicate(request.urlRequest)
             case .json(let predicate):
@@ -213,6 +220,8 @@ extension DiskURLCache {
 
 extension DiskURLCache.Rule.Match {
     var isByContentType: Bool { if case .contentType = kind { true } else { false } }
+
+    var isByJSON: Bool { if case .json = kind { true } else { false } }
 }
 
 extension DiskURLCache.Rule: PrintedByDescription {

@@ -309,6 +309,56 @@ import Testing
         #expect(!records.contains { $0.tags.contains { $0.contains("Bearer") } })
     }
 
+    /// A body that may be what a rule names, and cannot be parsed, is kept out where the rule keeps out.
+    @Test func aJSONBodyThatCannotBeParsedIsKeptOut() {
+        func keepsOut(_ storage: Treatment.Storage?, _ body: String, _ type: String? = nil) -> Bool {
+            var request = Responses.request("/a", fields: type.map { ["Content-Type": $0] } ?? [:])
+            request.httpMethod = "POST"
+            request.httpBody = Data(body.utf8)
+            let rule = Rule(
+                for: .json { body, _ in body["op"] as? String == "Secret" }, storage: storage, lifetime: .always(9))
+            let rules = AppliedRules([rule], to: DiskURLCache.Request(request))
+            #expect(rules.areNone == (rules.options(after: nil).storage == nil))
+            if rules.reasonToKeepOut(nil) == nil { return false }
+            // Not the other options of the rule.
+            #expect(rules.options(after: nil).lifetime == nil || body.utf8.count < 100)
+            return true
+        }
+        let deep =
+            "{\"op\":\"Secret\",\"x\":" + String(repeating: "[", count: 600) + String(repeating: "]", count: 600) + "}"
+        #expect(keepsOut(.never, "{\"op\":\"Secret\"}") && !keepsOut(.never, "{\"op\":\"Feed\"}"))
+        for type in [nil, "application/json", "application/graphql+json", "text/plain"] {
+            #expect(keepsOut(.never, deep, type))
+        }
+        #expect(!keepsOut(nil, deep) && !keepsOut(.memoryAndDisk, deep))
+        #expect(keepsOut(.never, "[", "application/json") && !keepsOut(.never, "[", "text/plain"))
+        for other in ["[1]", "1", "\"Secret\"", ""] { #expect(!keepsOut(.never, other)) }
+    }
+
+    /// What an app keeps for offline use is pinned when a new version comes, too, until it says otherwise.
+    @Test(arguments: [true, false]) func aPinOutlivesTheResponse(isInMemory: Bool) throws {
+        let cache = try makeCache()
+        var request = Responses.request("/pinned")
+        func isPinned() throws -> Bool {
+            let key = try #require(cache.key(for: request))
+            return try #require(cache.core.store.lookup(key).variants().first).metadata.isPinned
+        }
+        func store(_ text: String) {
+            if !isInMemory { cache.removeAllCachedResponses(from: .memory) }
+            cache.storeCachedResponse(Responses.cached(request.url!, text), for: request)
+        }
+        store("one")
+        cache.setPinned(true, for: request)
+        store("two")
+        #expect(try isPinned())
+        request.cacheOptions = Treatment(isPinned: false)
+        store("three")
+        #expect(try !isPinned())
+        request.cacheOptions = nil
+        store("four")
+        #expect(try !isPinned())
+    }
+
     @Test func pinsOutliveEviction() throws {
         let cache = try makeCache { configuration in
             configuration.memoryCapacity = 0
