@@ -197,4 +197,12 @@ extension DiskStore {
             return io.directory.error?.isForeign != true
         }
     }
+
+    /// Makes the folders searchable again. A pass may have looked for records meanwhile, and taken them for gone.
+    @discardableResult
+    private func restoreModes() -> Bool {
+        guard files.restoreModes(paths, owner: configuration.owner) else { return false }
+        catalog.distrust()
+        return true
+    }
 }
