@@ -173,7 +173,7 @@ extension DiskStore {
         let wasAlone = catalog.isAloneAndCurrent
         membership.beginRemoval(change, for: self)
         // Its look may have found that the directory cannot be searched.
-        if wasAlone, !catalog.isAloneAndCurrent { files.restoreModes(paths, owner: configuration.owner) }
+        if wasAlone, !catalog.isAloneAndCurrent { restoreModes() }
         remove()
         let isUntold = membership.endRemoval(change, for: self)
         maintenance.schedule(after: isUntold || !catalog.state.isCurrent ? 1 : configuration.savingInterval)
@@ -186,14 +186,12 @@ extension DiskStore {
         if catalog.isAloneAndCurrent {
             // A record that is removed by its name shows by itself that it cannot be. Of all others those would be
             // taken to match whose heads cannot be read.
-            if change == .removedAll { files.restoreModes(paths, owner: configuration.owner) }
+            if change == .removedAll { restoreModes() }
             return true
         }
         return withIO { io in
             let isReached = prepareDirectory(&io, mayMake: true) && !io.directory.lacksModes
-            if !isReached, files.restoreModes(paths, owner: configuration.owner) {
-                _ = prepareDirectory(&io, mayMake: true)
-            }
+            if !isReached, restoreModes() { _ = prepareDirectory(&io, mayMake: true) }
             return io.directory.error?.isForeign != true
         }
     }
