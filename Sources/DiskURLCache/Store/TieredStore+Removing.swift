@@ -117,11 +117,10 @@ extension TieredStore {
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.markStale(matching: criteria, at: time)
-        let late = markUnwritten(matching: criteria, at: time)
         updateMemory(matching: criteria) { key, record in
             record?.markStale(
                 at: time, where: { criteria.matches(key, $0.metadata) },
-                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk && !late.contains($0.sequence) })
+                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk })
         }
     }
 

@@ -48,9 +48,6 @@ extension TieredStore {
                 metadata.sequence = sequence.next(at: metadata.storedAt)
             } else if let unwritten = takeUnwritten(key, where: { $0.number == metadata.sequence }) {
                 metadata = unwritten
-                if case .mark(let time) = removals.underWay(key, metadata) {
-                    _ = metadata.markStale(at: time)
-                }
             } else {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
                 let isKept = inMemory(key).contains { $0.isSameResponse(as: metadata) }
@@ -349,23 +346,6 @@ extension TieredStore {
         }
         maintenance.enqueue { [self] in
             store(numbered, .memory(body), presented: presented, for: key, ticket: ticket, keepsPin: keepsPin)
-        }
-    }
-
-    /// Marks responses as stale whose files are still to be written: their files get the mark.
-    /// - Returns: their old numbers. Memory gives its copies the same new ones.
-    func markUnwritten(matching criteria: EntryCriteria, at time: Date) -> Set<UInt64> {
-        unwritten.withLock { unwritten in
-            var marked: Set<UInt64> = []
-            for (key, late) in unwritten {
-                for place in late.indices where criteria.matches(key, late[place].metadata) {
-                    var metadata = late[place].metadata
-                    guard metadata.markStale(at: time) else { continue }
-                    marked.insert(late[place].metadata.sequence)
-                    unwritten[key]?[place].metadata = metadata
-                }
-            }
-            return marked
         }
     }
 

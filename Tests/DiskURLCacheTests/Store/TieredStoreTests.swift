@@ -319,28 +319,6 @@ import Testing
         #expect(fixture.store.diskStore?.entryCount == (["pinned", "none"].contains(how) ? 1 : 0))
     }
 
-    /// Its file is still to be written when it is marked: it is not removed, and its file gets the mark.
-    @Test(arguments: ["before", "meanwhile"]) func aLateFileGetsTheMark(when: String) throws {
-        let fixture = try Fixture()
-        let request = Responses.request("/a")
-        fixture.cache.core.store(Responses.cached(Responses.url("/a"), "old"), for: request, by: .systemLoader)
-        let key = try fixture.key("/a")
-        func isStale() -> Bool? {
-            fixture.store.lookup(key).variants().first?.metadata.http.map { $0.staleSince != nil }
-        }
-        if when == "before" {
-            fixture.cache.markStale(for: request)
-            #expect(isStale() == true)
-        }
-        let number = when == "before" ? nil : fixture.store.removals.begin(markingStale: .everything, since: Date())
-        fixture.store.maintenance.resume()
-        fixture.cache.flush()
-        if let number { fixture.store.removals.end(number) }
-        #expect(fixture.body("/a") == "old" && isStale() == true)
-        fixture.cache.removeAllCachedResponses(from: .memory)
-        #expect(fixture.body("/a") == "old" && isStale() == true)
-    }
-
     /// Its head makes the record larger than the largest one.
     @Test func aResponseThatIsTooLargeOnDiskAloneTakesTheOlderOneAlong() throws {
         let fixture = try Fixture(memory: 64 << 10, disk: 1 << 20)
