@@ -117,6 +117,7 @@ extension DiskURLCache {
     ) async throws -> (response: HTTPURLResponse, report: Report) {
         let resuming = resuming && DownloadPart.mayContinue(request)
         let file = try DestinationFile(url, replacingFile: replacingFile, resuming: resuming)
+        defer { file.close() }
         func begin(_ request: URLRequest) async throws -> ResponseStream {
             try await bytes(for: request, fallback: fallback, session: session, progress: progress)
         }

@@ -11,6 +11,7 @@ final class DestinationFile: Sendable {
     private struct State {
         /// Whether the file still has its temporary name.
         var isTemporary = true
+        var isOpen = true
         /// What stays if the download breaks off; nil if nothing does.
         var part: DownloadPart?
         var length = 0
@@ -47,14 +48,21 @@ final class DestinationFile: Sendable {
         if file < 0 { throw Self.error(errno, url) }
     }
 
-    deinit {
-        let isKept = state.withLock { $0.part != nil && $0.length > 0 }
-        // Before the lock of a part is released with the descriptor.
-        if state.withLock({ $0.isTemporary }), !isKept {
+    deinit { close() }
+
+    /// Nothing is written any more. What is not published, and is no part that stays, is deleted. Called where the
+    /// download ends: the lock of a part must not outlive that until the last reference is released.
+    func close() {
+        let (isOpen, isKept, isTemporary) = state.withLock { state in
+            defer { state.isOpen = false }
+            return (state.isOpen, state.part != nil && state.length > 0, state.isTemporary)
+        }
+        guard isOpen else { return }
+        if isTemporary, !isKept {
             if isResumable { _ = unlink(description.path) }
             _ = unlink(temporary.path)
         }
-        _ = close(file)
+        SystemFiles().closeQuietly(file)
     }
 
     /// Appends a piece.
@@ -106,7 +114,7 @@ final class DestinationFile: Sendable {
             // Its last writer may have given it the name of the target before it was locked.
             && lstat(path, &named) == 0 && named.st_ino == opened.st_ino && opened.st_nlink == 1
         if isOurs { return file }
-        _ = close(file)
+        SystemFiles().closeQuietly(file)
         return nil
     }
 
@@ -161,7 +169,7 @@ final class DestinationFile: Sendable {
         _ = unlink(new.path)
         let opened = openat(AT_FDCWD, new.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard opened >= 0 else { return }
-        defer { _ = close(opened) }
+        defer { SystemFiles().closeQuietly(opened) }
         guard (try? SystemFiles().writeFully(opened, data)) != nil else { return }
         _ = rename(new.path, description.path)
     }
