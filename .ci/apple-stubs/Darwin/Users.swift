@@ -4,3 +4,5 @@ public struct passwd {
     public init() {}
 }
 public func getpwuid(_ user: uid_t) -> UnsafeMutablePointer<passwd>! { nil }
+
+@discardableResult public func fchmodat(_ folder: Int32, _ path: UnsafePointer<CChar>!, _ mode: mode_t, _ flag: Int32) -> Int32 { 0 }

@@ -81,8 +81,9 @@ private enum JSONBody {
             self = (value as? [String: Any]).map { .object($0) } ?? .other
         } else {
             let type = request.headerFields["Content-Type"]?.lowercased()
+            let isNamed = type.map { $0.range(of: "json") != nil } ?? true
             let isBrace = body.first { !FieldSyntax.isWhitespace($0) && $0 != 10 && $0 != 13 } == UInt8(ascii: "{")
-            self = isBrace || type?.contains("json") ?? true ? .unreadable : .other
+            self = isBrace || isNamed ? .unreadable : .other
         }
     }
 
