@@ -213,7 +213,7 @@ extension RedisStorage.Configuration {
             commands.append(user.map { RESPCommand("AUTH", $0, password) } ?? RESPCommand("AUTH", password))
         }
         if database != 0 { commands.append(RESPCommand("SELECT", String(database))) }
-        return commands + Script.allCases.map { RESPCommand("SCRIPT", "LOAD", $0.rawValue) }
+        return commands + Script.allCases.map { RESPCommand("SCRIPT", "LOAD", $0.text) }
     }
 
     /// The server's name for TLS; nil if there is only an address.

@@ -343,7 +343,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     }
 
     private func erasure(of variant: String, key: String) -> RESPCommand {
-        RESPCommand("HDEL", key, "h\(variant)", "b\(variant)")
+        RESPCommand(.erasure, keys: [key], variant)
     }
 
     private func goneKey() -> String { "\(root):gone:\(freshToken())" }

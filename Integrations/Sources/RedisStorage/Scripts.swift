@@ -46,7 +46,7 @@ enum Script: String, CaseIterable {
                     found[#found + 1] = variant
                     found[#found + 1] = fields[i + 1]
                 else
-                    redis.call('HDEL', KEYS[2], 'h' .. variant, fields[i])
+                    drop(KEYS[2], variant)
                 end
             end
         end
@@ -59,8 +59,7 @@ enum Script: String, CaseIterable {
     /// Redis does not tell which entries it evicts, and their members stay in the sets. So each store looks at four
     /// random members of each of its sets, and removes those whose entry is gone: of a set that gets a new member by
     /// each store, about a quarter is of evicted entries, whatever was stored before. For Redis's LRU `EXISTS` is no
-    /// use of an entry, and a look into the hash would be one. That is why a variant that is removed from a name takes
-    /// its members along.
+    /// use of an entry, and a look into the hash would be one: so a variant that is removed takes its members along.
     case store = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         if log.err or log[1] ~= ARGV[4] or log[2] ~= ARGV[5] then return 0 end
@@ -94,11 +93,7 @@ enum Script: String, CaseIterable {
                 if length <= bytes and count > 0 then
                     bytes, count = bytes - length, count - 1
                 else
-                    local groups = redis.call('HGET', KEYS[2], 'h' .. variant) or ''
-                    for group in string.gmatch(groups, '%S+') do
-                        redis.pcall('ZREM', ARGV[1] .. ':g:' .. group, ARGV[2] .. ':' .. variant)
-                    end
-                    redis.call('HDEL', KEYS[2], field, 'h' .. variant)
+                    drop(KEYS[2], variant)
                 end
             end
         end
@@ -130,7 +125,7 @@ enum Script: String, CaseIterable {
     /// may still have in memory what the server has evicted.)
     case remove = """
         if ARGV[3] == 'variant' then
-            local count = redis.pcall('HDEL', KEYS[2], 'h' .. ARGV[4], 'b' .. ARGV[4])
+            local count = drop(KEYS[2], ARGV[4])
             if count == 0 then return 0 end
             if type(count) == 'table' then redis.call('UNLINK', KEYS[2]) end
         end
@@ -154,6 +149,11 @@ enum Script: String, CaseIterable {
         return 0
         """
 
+    /// Removes a variant of a name, without a word in the log.
+    case erasure = """
+        return drop(KEYS[1], ARGV[1])
+        """
+
     /// Erases some of the entries of a removed set, except those that were stored again. Returns how many it read.
     case erase = """
         local popped = redis.call('ZPOPMIN', KEYS[1], 200)
@@ -163,7 +163,7 @@ enum Script: String, CaseIterable {
                 local key = ARGV[1] .. ':e:' .. name
                 local head = redis.call('HGET', key, 'h' .. variant)
                 if head and string.find(head, ARGV[2], 1, true) then
-                    redis.call('HDEL', key, 'h' .. variant, 'b' .. variant)
+                    drop(key, variant)
                 end
             end
         end
@@ -185,5 +185,22 @@ enum Script: String, CaseIterable {
             if not isCurrent then redis.call('UNLINK', KEYS[i]) end
         end
         return 0
+        """
+
+    /// What the server is given.
+    var text: String { Self.drop + rawValue }
+
+    /// Removes a variant of the name with this key, and its members from the sets that its head names. Returns how many
+    /// fields it removed, or an error if the key is no hash.
+    private static let drop = """
+        local function drop(key, variant)
+            local root, name = string.match(key, '^(.*):e:(.*)$')
+            local head = redis.pcall('HGET', key, 'h' .. variant)
+            for group in string.gmatch(type(head) == 'string' and head or '', '%S+') do
+                redis.pcall('ZREM', root .. ':g:' .. group, name .. ':' .. variant)
+            end
+            return redis.pcall('HDEL', key, 'h' .. variant, 'b' .. variant)
+        end
+
         """
 }

@@ -581,6 +581,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         }
         let key = try #require(server.keys("*:e:*").first)
         #expect(try Int(server.cli("HLEN", key))! <= 64)
+        for set in try server.keys("*:g:*") { #expect(try Int(server.cli("ZCARD", set))! <= 32) }
     }
 
     /// A lookup transfers all variants of a name, and clients may choose how many there are.
