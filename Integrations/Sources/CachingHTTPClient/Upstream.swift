@@ -94,11 +94,11 @@ final class Upstream: DiskURLCache.Transport {
         return next
     }
 
-    /// The error of `HTTPClient` for more redirects than are followed. How many that is, and what is done about a
-    /// redirect that leads back, the cache decides.
+    /// The error of `HTTPClient` for redirects that the cache follows no further: because they lead back, or because
+    /// there are too many of them. The last redirect was not followed, so it is not in the history.
     var tooManyRedirects: HTTPClientError {
-        let urls = state.withLockedValue { $0.history.map(\.request.url) }
-        return Set(urls).count < urls.count ? .redirectCycleDetected : .redirectLimitReached
+        let (history, last) = state.withLockedValue { ($0.history, $0.url) }
+        return history.contains { $0.request.url == last } ? .redirectCycleDetected : .redirectLimitReached
     }
 
     private func request(for url: String) -> HTTPClientRequest {
