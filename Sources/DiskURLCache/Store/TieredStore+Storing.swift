@@ -317,9 +317,12 @@ extension TieredStore {
         let now = MonotonicTime.nanoseconds
         if disk.update(metadata, of: key, replacing: variant.metadata, usedAt: now) { return true }
         // The disk has evicted the entry, or could not write it. Memory has the whole entry and stores it again, unless
-        // it was removed.
+        // it was removed. Among others it does not: one of them may be removing the entry at this moment, and would not
+        // find what is written after its removal. No look shows that: its last row may still come. What the disk is
+        // still to write was never there to be removed.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         disk.checkNow()
+        if diskStore?.isShared == true, !isUnwritten(variant.metadata, of: key) { return false }
         if removals.wasRemoved(key, metadata, since: start) { return false }
         return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
     }
@@ -347,6 +350,11 @@ extension TieredStore {
         maintenance.enqueue { [self] in
             store(numbered, .memory(body), presented: presented, for: key, ticket: ticket, keepsPin: keepsPin)
         }
+    }
+
+    /// Whether a response is in memory, and its file is still to be written.
+    private func isUnwritten(_ metadata: EntryMetadata, of key: RequestKey) -> Bool {
+        unwritten.withLock { $0[key]?.contains { $0.metadata.isSameEntry(as: metadata) } == true }
     }
 
     /// No file of such responses of a key is to be written any more. The stripe of the key is held.

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import DiskURLCache
@@ -37,5 +38,24 @@ import Testing
             #expect(bytes[..<16].elementsEqual(row.name))
             #expect(bytes[16..<24].elementsEqual([row.kind, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]))
         }
+    }
+
+    /// Of two caches that find the file full, only one replaces it: the other one's file would be replaced in turn,
+    /// with rows in it that nobody read.
+    @Test func oneCacheAtATimeReplacesTheFile() throws {
+        let scratch = try ScratchDirectory()
+        let paths = DiskPaths(directory: scratch.url.path)
+        let files = FaultyFileSystem()
+        let first = ChangeFile.Place(files: files, paths: paths, limit: 4_096, isHeld: true)
+        let second = ChangeFile.Place(files: SystemFiles(), paths: paths, limit: 4_096, isHeld: true)
+        let refusals = Mutex(0)
+        files.rule = { call in
+            guard call.operation == .rename else { return nil }
+            #expect(throws: Errno(EAGAIN)) { try ChangeFile.open(second, holds: true).replaced() }
+            _ = refusals.next()
+            return nil
+        }
+        _ = try ChangeFile.open(first, holds: true).replaced()
+        #expect(refusals.withLock { $0 } == 1)
     }
 }

@@ -29,6 +29,25 @@
             }
         }
 
+        /// Memory may have read the record just before another cache removed it. A change of the response, such as by a
+        /// 304, does not store it again behind the removal.
+        @Test(arguments: [true, false]) func aChangeDuringARemovalBringsNothingBack(isByOwner: Bool) throws {
+            let files = FaultyFileSystem()
+            let first = directory.open(isByOwner ? files : SystemFiles())
+            let second = directory.open(isByOwner ? SystemFiles() : files)
+            let (remover, other) = isByOwner ? (first, second) : (second, first)
+            remover.put("private")
+            let rows = Mutex(0)
+            files.rule = { call in
+                if call.operation == .unlink, call.isRecord { #expect(other.foundLater() == "private") }
+                if call.operation == .write, call.name == "changes", rows.next() == 2 { other.pin() }
+                return nil
+            }
+            remover.remove(.key)
+            #expect(other.foundLater() == nil)
+            #expect(try directory.records == [])
+        }
+
         // MARK: Processes
 
         static let removals = Removal.allCases.map(\.rawValue) + ["inspector"]

@@ -54,6 +54,37 @@
             #expect(directory.open().foundLater() == nil)
         }
 
+        /// There is a row before what others have announced is removed: one of them may be writing at that moment.
+        @Test func whatIsStoredWhileAnUntoldRemovalIsToldIsRemoved() throws {
+            let (remover, other) = (directory.open(files), directory.open())
+            remover.look()
+            failing([.write, .open, .rename], ENOSPC)
+            remover.remove(.key)
+            let rows = Mutex(0)
+            files.rule = { call in
+                if call.operation == .write, call.name == "changes", rows.next() == 1 { other.put("private") }
+                return nil
+            }
+            remover.flush()
+            #expect(other.foundLater() == nil)
+            #expect(try directory.records == [])
+        }
+
+        /// No row can be written, but the others' rows are read: they may have removed what is being stored.
+        @Test func whoCanWriteNoRowReadsThoseOfTheOthers() throws {
+            let (writer, remover) = (directory.open(files), directory.open())
+            writer.look()
+            let writes = Mutex(0)
+            files.rule = { call in
+                if call.operation == .write, call.isRecord, writes.next() == 1 { remover.remove(.key) }
+                let isOfChanges = call.name == "changes" || call.name.hasPrefix("incoming-")
+                return isOfChanges && [.write, .rename].contains(call.operation) ? .error(ENOSPC) : nil
+            }
+            writer.put("private")
+            #expect(writer.found() == nil)
+            #expect(try directory.records == [])
+        }
+
         /// The guest has read the response while it could not be heard of: the owner told nobody of its removal.
         @Test func aGuestThatCouldNotComeForgetsWhatItReadMeanwhile() {
             let owner = directory.open()

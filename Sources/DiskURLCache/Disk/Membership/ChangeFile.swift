@@ -165,6 +165,13 @@ final class ChangeFile {
         return read(to: size)
     }
 
+    /// The keys that other caches have named in any row. Rows that were not read yet are still to be read.
+    var announcedKeys: Set<KeyName> {
+        let known = offset
+        defer { offset = known }
+        return Set((readAll() ?? []).compactMap(\.key))
+    }
+
     // MARK: Writing
 
     /// Appends a row. A row never crosses a page boundary, so a reader sees all of it or nothing.
@@ -185,8 +192,9 @@ final class ChangeFile {
     /// and assume that every record may have been removed.
     /// - Returns: the new file, and the changes in the old one that this cache had not read yet; nil if it may have
     ///   missed some.
+    /// - Throws: `EAGAIN` if another cache replaces or deletes the file at this moment. It reads this one to its end.
     func replaced() throws(Errno) -> (file: ChangeFile, rest: [DirectoryChange]?) {
-        let exclusion = exclusion()
+        let exclusion = try exclusion()
         let isCertain = exclusion != nil && (try? hasNews()) != nil
         defer { withExtendedLifetime(exclusion) {} }
         let path = place.paths.new(.incoming)
@@ -222,7 +230,7 @@ final class ChangeFile {
     /// Deletes the file if no other cache holds it. Before that, calls `apply` with the changes that this cache has not
     /// read yet.
     func deleteIfUnheld(_ apply: ([DirectoryChange]?) -> Void) -> Bool {
-        guard place.isHeld, let exclusion = exclusion() else { return false }
+        guard place.isHeld, let exclusion = try? exclusion() else { return false }
         defer { withExtendedLifetime(exclusion) {} }
         guard (try? files.lockFile(opened.file)) == true else { return false }
         // From now on no cache can begin to hold the file, or replace it.
@@ -240,12 +248,15 @@ final class ChangeFile {
         }
     }
 
-    /// Locks the directory, so that only one cache at a time replaces or deletes the file. Nil if another cache holds
-    /// the lock, or if there are no locks.
-    private func exclusion() -> OpenFile? {
+    /// Locks the directory, so that only one cache at a time replaces or deletes the file. Nil if there are no locks.
+    /// - Throws: `EAGAIN` if another cache holds the lock. If this one replaced the file all the same, the other would
+    ///   put its own over it, and never read the rows between.
+    private func exclusion() throws(Errno) -> OpenFile? {
         guard place.isHeld, let file = try? files.openFile(place.paths.directoryBytes, O_RDONLY | O_DIRECTORY)
         else { return nil }
         let opened = OpenFile(file, files)
-        return (try? files.lockFile(file)) == true ? opened : nil
+        guard let isLocked = try? files.lockFile(file) else { return nil }
+        guard isLocked else { throw Errno(EAGAIN) }
+        return opened
     }
 }

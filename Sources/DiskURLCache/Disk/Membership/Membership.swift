@@ -79,10 +79,9 @@ final class Membership: Sendable {
             do throws(Errno) {
                 guard let size = try file.hasNews() else { return come(&state, store, mayMake) }
                 guard size != file.offset || state.hasUntoldRemovals else { return }
-                // Who has something to tell reads all rows again: what others have announced may have been read before.
-                let changes = (state.hasUntoldRemovals ? file.readAll() : file.read(to: size)) ?? [.removedAll]
+                let changes = size == file.offset ? [] : file.read(to: size) ?? [.removedAll]
                 if !changes.isEmpty { store.heed(changes) }
-                tellUntoldRemovals(changes, &state, store)
+                tellUntoldRemovals(&state, store)
             } catch {
                 // The directory cannot be searched now: others may remove what this cache has in memory.
                 store.heed([.removedAll])
@@ -159,7 +158,7 @@ final class Membership: Sendable {
             do throws(Errno) {
                 let file = try ChangeFile.open(place, holds: true)
                 join(&state, file, store)
-                if state.hasUntoldRemovals { tellUntoldRemovals(file.readAll() ?? [], &state, store) }
+                tellUntoldRemovals(&state, store)
             } catch {
                 state.failure = error.code
                 // If nothing can be made here, nothing can be removed either. Otherwise the owner, if there is one,
@@ -197,21 +196,24 @@ final class Membership: Sendable {
         let length = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
         let changes = file.readAll() ?? [.removedAll]
         join(&state, file, store)
-        tellUntoldRemovals(changes, &state, store)
-        if mayAllBeRemoved, length != nil, !state.hasUntoldRemovals { tell(.noticed, &state, store) }
         store.heed(changes)
+        tellUntoldRemovals(&state, store)
+        if mayAllBeRemoved, length != nil, !state.hasUntoldRemovals { tell(.noticed, &state, store) }
     }
 
     /// Tells the others that everything may have been removed, if this cache removed something while it could tell
-    /// nobody. A removal that is under way tells of itself when it ends. If it cannot be told now either, the next look
-    /// tells it.
-    /// - Parameter changes: what the others have changed so far. They may have stored again what they had read before
-    ///   it was removed.
-    private func tellUntoldRemovals(_ changes: [DirectoryChange], _ state: inout State, _ store: DiskStore) {
+    /// nobody, and removes what they have announced: they may have stored again what they had read before. As in
+    /// every removal, there is a row before and after it: a cache whose record is not whole yet reads the first one. A
+    /// removal that is under way tells of itself when it ends. If it cannot be told now, the next look tells it.
+    private func tellUntoldRemovals(_ state: inout State, _ store: DiskStore) {
         guard state.hasUntoldRemovals else { return }
-        store.withIO(&state.events) { store.records.removeAnnounced(Set(changes.compactMap(\.key)), &$0.events) }
+        // Set first: a cache that has to come again for the row calls this function again.
         state.hasUntoldRemovals = false
-        if !tell(.removedAll, &state, store) || state.file == nil { state.hasUntoldRemovals = true }
+        if tell(.removedAll, &state, store), let file = state.file {
+            store.withIO(&state.events) { store.records.removeAnnounced(file.announcedKeys, &$0.events) }
+            if tell(.removedAll, &state, store), state.file != nil { return }
+        }
+        state.hasUntoldRemovals = true
     }
 
     /// For a guest that became the owner: it has to know which records guests were writing before.
@@ -321,7 +323,12 @@ final class Membership: Sendable {
                 }
                 come(&state, store, true)
             } catch {
-                return replace(file, &state, store)
+                if replace(file, &state, store) { return true }
+                // No row can be written, but what the others removed is read: perhaps what this cache has stored. The
+                // file may be gone from its path, with rows that were not read.
+                let size = try? file.hasNews()
+                if size != file.offset { store.heed(size.flatMap { file.read(to: $0) } ?? [.removedAll]) }
+                return false
             }
         }
         return false
