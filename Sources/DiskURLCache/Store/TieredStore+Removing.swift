@@ -40,7 +40,7 @@ extension TieredStore {
         disk?.remove(key, variant: varyKey)
         memory.update(key) { $0?.removeAll { $0.metadata.varyKey == varyKey } }
         weakResponses.removeValue(for: key)
-        takeUnwritten(key) { $0.metadata.varyKey == varyKey }
+        takeUnwritten(key) { $0.varyKey == varyKey }
     }
 
     /// Removes the responses of a URL, whatever else is in their keys. Visits only what it removes.
@@ -117,10 +117,11 @@ extension TieredStore {
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
         disk?.markStale(matching: criteria, at: time)
+        let late = markUnwritten(matching: criteria, at: time)
         updateMemory(matching: criteria) { key, record in
             record?.markStale(
                 at: time, where: { criteria.matches(key, $0.metadata) },
-                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk })
+                isOnDisk: { disk != nil && $0.placement == .memoryAndDisk && !late.contains($0.sequence) })
         }
     }
 

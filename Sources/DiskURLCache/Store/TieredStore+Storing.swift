@@ -46,8 +46,10 @@ extension TieredStore {
             var metadata = metadata
             if metadata.sequence == 0 {
                 metadata.sequence = sequence.next(at: metadata.storedAt)
-            } else if let unwritten = takeUnwritten(key, where: { $0.number == metadata.sequence }) {
+            } else if let unwritten = takeUnwritten(key, where: { $0.isSameResponse(as: metadata) }) {
+                // It may have been marked since, which has changed its number, too.
                 metadata = unwritten
+                if case .mark(let time) = removals.underWay(key, metadata) { _ = metadata.markStale(at: time) }
             } else {
                 // A pin, say, has come since, and has brought the response to the disk; or it was replaced.
                 let isKept = inMemory(key).contains { $0.isSameResponse(as: metadata) }
@@ -131,8 +133,8 @@ extension TieredStore {
         case .removal:
             erase(key, metadata.varyKey)
             return .removedMeanwhile
-        // One that memory had already when it was marked has the mark itself.
-        case .mark where isAnswer && metadata.http?.staleSince == nil: return .removedMeanwhile
+        // One that memory had already when it was marked has the mark itself; what is not HTTP is never marked.
+        case .mark where isAnswer && metadata.http.map { $0.staleSince == nil } == true: return .removedMeanwhile
         case .mark, .none: break
         }
         for other in rivals where other.varyKey == metadata.varyKey {
@@ -224,7 +226,7 @@ extension TieredStore {
             keepWithinMemory(&record)
         }
         weakResponses.removeValue(for: key)
-        takeUnwritten(key) { $0.metadata.varyKey == metadata.varyKey }
+        takeUnwritten(key) { $0.varyKey == metadata.varyKey }
     }
 
     /// The response with its body in memory; nil if the body stays in its file.
@@ -304,7 +306,7 @@ extension TieredStore {
                 if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
             }
             weakResponses.removeValue(for: key)
-            takeUnwritten(key) { $0.metadata.isSameEntry(as: old) }
+            takeUnwritten(key) { $0.isSameResponse(as: old) }
             return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
         }
     }
@@ -343,8 +345,7 @@ extension TieredStore {
             metadata.sequence = sequence.next(at: metadata.storedAt)
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
             keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: key, isFirst: false)
-            let late = Unwritten(number: metadata.sequence, metadata: metadata)
-            unwritten.withLock { $0[key, default: []].append(late) }
+            unwritten.withLock { $0[key, default: []].append(metadata) }
             return metadata
         }
         maintenance.enqueue { [self] in
@@ -354,18 +355,33 @@ extension TieredStore {
 
     /// Whether a response is in memory, and its file is still to be written.
     private func isUnwritten(_ metadata: EntryMetadata, of key: RequestKey) -> Bool {
-        unwritten.withLock { $0[key]?.contains { $0.metadata.isSameEntry(as: metadata) } == true }
+        unwritten.withLock { $0[key]?.contains { $0.isSameResponse(as: metadata) } == true }
+    }
+
+    /// Marks responses as stale whose files are still to be written: their files get the mark.
+    /// - Returns: their old numbers. Memory gives its copies the same new ones.
+    func markUnwritten(matching criteria: EntryCriteria, at time: Date) -> Set<UInt64> {
+        unwritten.withLock { unwritten in
+            var numbers: Set<UInt64> = []
+            for (key, late) in unwritten {
+                for place in late.indices where criteria.matches(key, late[place]) {
+                    numbers.insert(late[place].sequence)
+                    _ = unwritten[key]?[place].markStale(at: time)
+                }
+            }
+            return numbers
+        }
     }
 
     /// No file of such responses of a key is to be written any more. The stripe of the key is held.
     /// - Returns: the metadata of the first one; nil if there was none.
     @discardableResult
-    func takeUnwritten(_ key: RequestKey, where isTaken: (Unwritten) -> Bool) -> EntryMetadata? {
+    func takeUnwritten(_ key: RequestKey, where isTaken: (EntryMetadata) -> Bool) -> EntryMetadata? {
         unwritten.withLock { unwritten in
             guard let found = unwritten[key] else { return nil }
             let rest = found.filter { !isTaken($0) }
             unwritten[key] = rest.isEmpty ? nil : rest
-            return found.first(where: isTaken)?.metadata
+            return found.first(where: isTaken)
         }
     }
 }

@@ -24,15 +24,9 @@ final class TieredStore: Sendable {
     private let maximumEntryFraction: Double
 
     /// The responses that `storeLater` has put into memory, and whose files the maintenance queue is still to write.
-    /// Whatever changes, replaces or removes one takes it out, while the stripe of its key is held.
-    let unwritten = Mutex<[RequestKey: [Unwritten]]>([:])
-
-    /// A response in memory whose file is still to be written.
-    struct Unwritten {
-        /// The number with which it came into memory. A mark gives it another one.
-        let number: UInt64
-        var metadata: EntryMetadata
-    }
+    /// Whatever changes, replaces or removes one takes it out, while the stripe of its key is held. Only a mark leaves
+    /// it, and marks it here, too.
+    let unwritten = Mutex<[RequestKey: [EntryMetadata]]>([:])
 
     /// Locks for changes. One would be enough; with sixteen, changes of different keys seldom wait for each other. They
     /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes

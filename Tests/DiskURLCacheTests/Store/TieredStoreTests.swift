@@ -30,6 +30,13 @@ import Testing
 
         func pause() { store.maintenance.pause() }
 
+        /// What is enqueued from now on is not done before the gate is open.
+        func holdQueue() -> Gate {
+            let gate = Gate()
+            store.maintenance.enqueue { gate.wait() }
+            return gate
+        }
+
         func store(
             _ path: String, _ body: String, _ fields: [String: String] = ["Cache-Control": "max-age=3600"],
             request: [String: String] = [:], policy: URLCache.StoragePolicy = .allowed
@@ -297,6 +304,7 @@ import Testing
     @Test(arguments: ["too large", "in memory only", "variant removed", "removed", "disk emptied", "pinned", "none"])
     func aLateFileDoesNotUndoAReplacement(how: String) throws {
         let fixture = try Fixture(memory: 64 << 10, disk: 1 << 20)
+        let gate = fixture.holdQueue()
         let request = Responses.request("/a")
         fixture.cache.core.store(Responses.cached(Responses.url("/a"), "old"), for: request, by: .systemLoader)
         switch how {
@@ -314,9 +322,41 @@ import Testing
         }
         fixture.cache.removeAllCachedResponses(from: .memory)
         fixture.store.maintenance.resume()
+        gate.open()
         fixture.cache.flush()
         #expect(fixture.body("/a") == (["pinned", "none"].contains(how) ? "old" : nil))
         #expect(fixture.store.diskStore?.entryCount == (["pinned", "none"].contains(how) ? 1 : 0))
+    }
+
+    /// Its file is still to be written when it is marked: it is not removed, and its file gets the mark.
+    @Test(arguments: ["before", "meanwhile"], [true, false])
+    func aLateFileGetsTheMark(when: String, isHTTP: Bool) throws {
+        let fixture = try Fixture()
+        let gate = fixture.holdQueue()
+        let request = Responses.request("/a")
+        let other = URLResponse(
+            url: Responses.url("/a"), mimeType: "text/plain", expectedContentLength: 3, textEncodingName: nil)
+        let response =
+            isHTTP
+            ? Responses.cached(Responses.url("/a"), "old")
+            : CachedURLResponse(response: other, data: Data("old".utf8))
+        fixture.cache.core.store(response, for: request, by: .systemLoader)
+        let key = try fixture.key("/a")
+        func isStale() -> Bool? {
+            fixture.store.lookup(key).variants().first?.metadata.http.map { $0.staleSince != nil }
+        }
+        if when == "before" {
+            fixture.cache.markStale(for: request)
+            #expect(isStale() == (isHTTP ? true : nil))
+        }
+        let number = when == "before" ? nil : fixture.store.removals.begin(markingStale: .everything, since: Date())
+        fixture.store.maintenance.resume()
+        gate.open()
+        fixture.cache.flush()
+        if let number { fixture.store.removals.end(number) }
+        #expect(fixture.body("/a") == "old" && isStale() == (isHTTP ? true : nil))
+        fixture.cache.removeAllCachedResponses(from: .memory)
+        #expect(fixture.body("/a") == "old" && isStale() == (isHTTP ? true : nil))
     }
 
     /// Its head makes the record larger than the largest one.
