@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.3
 
 import PackageDescription
 
@@ -15,6 +15,7 @@ let package = Package(
     dependencies: [
         .package(name: "DiskURLCache", path: ".."),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
         .target(name: "ExampleSupport", dependencies: ["DiskURLCache", "FlyingFox"]),
@@ -25,6 +26,12 @@ let package = Package(
         .executableTarget(name: "AccountSwitch", dependencies: ["DiskURLCache", "ExampleSupport"]),
         // The recipes of the article, one file each, and a program that runs them.
         .executableTarget(name: "Recipes", dependencies: ["DiskURLCache", tools, "ExampleSupport"], path: "Recipes"),
+        // A command-line tool with a cache: one file.
+        .executableTarget(
+            name: "Fetch",
+            dependencies: [
+                "DiskURLCache", tools, .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], path: "Fetch"),
         // The samples of the article "Testing an app".
         .testTarget(
             name: "TestingAnAppTests",
