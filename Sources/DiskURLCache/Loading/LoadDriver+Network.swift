@@ -196,7 +196,7 @@ extension LoadDriver {
         // A suspension that came before the role did not end it.
         if case .leads = role, client?.isPaused == true { finishLeading() }
         if case .leads = role, !isLate, let locks = fetchLocks, state.withLock({ $0.lockedKey != key }) {
-            return lead(key, locks, until: cache.now + transport.timeoutForOthers(of: hop.request) / 2)
+            return lead(key, locks, until: MonotonicTime.seconds + transport.timeoutForOthers(of: hop.request) / 2)
         }
         if case .waits = role {
             // Half of the time, so that there is some left to send the request.
@@ -213,8 +213,8 @@ extension LoadDriver {
     }
 
     /// The load leads those of its process. Among several processes, one fetches for all: the others wait for its end.
-    /// - Parameter end: when it waits no longer.
-    private func lead(_ key: RequestKey, _ locks: FetchLocks, until end: Date, waited: TimeInterval = 0)
+    /// - Parameter end: when it waits no longer, in seconds of the monotonic clock: the wall clock may be set back.
+    private func lead(_ key: RequestKey, _ locks: FetchLocks, until end: Double, waited: TimeInterval = 0)
         -> LoadTable.Role
     {
         switch locks.take(key.name, now: cache.now) {
@@ -233,7 +233,7 @@ extension LoadDriver {
             if let identity = stopLeading() { cache.loads.finish(identity, wasCancelled: true) }
             CacheCore.lookupQueue.async { self.endWait(mayWaitAgain: true) }
             return .looksAgain
-        case .held where cache.now < end:
+        case .held where MonotonicTime.seconds < end:
             // An eighth of the wait at most is waited in vain.
             let pause = min(max(waited / 8, 0.002), 0.1)
             _ = Timeouts.shared.after(pause) {

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// `file(for:at:resuming:)`: a download that broke off goes on, and its file is always that of one response.
-@Suite(.fewAtATime, .timeLimit(.minutes(10))) struct ResumedDownloadTests {
+@Suite(.fewAtATime) struct ResumedDownloadTests {
     /// What the origin has, and does to each request.
     private struct Origin {
         var body = ResumedDownloadTests.first

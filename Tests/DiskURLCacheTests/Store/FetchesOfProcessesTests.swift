@@ -9,7 +9,7 @@
     #endif
 
     /// `Configuration.sharesFetches`: one request for all processes that want the same.
-    @Suite(.fewAtATime, .timeLimit(.minutes(10))) struct FetchesOfProcessesTests {
+    @Suite(.fewAtATime) struct FetchesOfProcessesTests {
         private let scratch: ScratchDirectory
 
         init() throws { scratch = try ScratchDirectory("fetches") }
@@ -82,6 +82,37 @@
             }
             #expect(origin.requests.count == 2)
             gate.open()
+        }
+
+        /// For half of its time, whatever the wall clock does: here it stands still.
+        @Test func aLoadDoesNotWaitForAnotherProcessForEver() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var answer = Self.stored(request)
+                answer.beforeHead = { gate.wait() }
+                return answer
+            }
+            let child = try child(origin)
+            child.send("/a")
+            await gate.arrival()
+            var settings = DiskURLCache.Configuration(directory: scratch.url)
+            settings.sharesFetches = true
+            settings.clock = ManualClock(Date()).wallClock
+            let cache = DiskURLCache(configuration: settings)
+            let exchanges = Exchanges()
+            var request = URLRequest(url: origin.url("/a"))
+            request.timeoutInterval = 1
+            let client = PieceClient()
+            let driver = LoadDriver(cache: cache, request: request, transport: exchanges.network(), client: client)
+            driver.start()
+            let exchange = await exchanges.next(1)
+            exchange.head(200, ["Cache-Control": "no-store"])
+            exchange.piece("own")
+            exchange.end()
+            #expect(await client.heard { $0.hasEnded }.text == "own")
+            gate.open()
+            #expect(child.nextLine() == "1")
+            child.release()
         }
 
         @Test func whatCannotBeSharedIsFetchedByEach() throws {
