@@ -23,6 +23,8 @@ extension CachingHTTPClient {
             span.attributes["http.response.status_code"] = Int(response.status.code)
             guard let outcome else { return response }
             let facts = outcome.facts
+            // The name that traces of other caches have.
+            span.attributes["http.cache.hit"] = facts.layer != nil
             span.attributes["http.cache.outcome"] = facts.name
             if let layer = facts.layer { span.attributes["http.cache.layer"] = layer.rawValue }
             if let reason = facts.reason { span.attributes["http.cache.reason"] = reason.code }

@@ -179,6 +179,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
             String(describing: spans[number].attributes.get("http.cache.\(name)"))
         }
         try #require(spans.count == 3)
+        #expect(attribute(0, "hit").contains("false") && attribute(1, "hit").contains("true"))
         #expect(attribute(0, "outcome").contains("miss") && attribute(0, "reason").contains("not-in-cache"))
         #expect(attribute(1, "outcome").contains("hit") && attribute(1, "layer").contains("memory"))
         #expect(attribute(2, "outcome").contains("failed") && spans[2].errors.count == 1)
@@ -282,6 +283,8 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
             request.method = .RAW(value: method)
             let response = try await client.execute(request, timeout: patience)
             #expect(response.status == .methodNotAllowed)
+            // At the end of the body the response is stored.
+            _ = try await response.body.collect(upTo: 1)
             #expect(client.cache.statistics.memoryHits == hits, "\(method)")
         }
         try await client.shutdown()
