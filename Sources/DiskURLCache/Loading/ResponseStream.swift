@@ -52,8 +52,8 @@ extension DiskURLCache {
         public func makeAsyncIterator() -> ResponseStream { self }
 
         /// Writes what was not read yet of the body to a new file: see
-        /// ``DiskURLCache/DiskURLCache/file(for:at:replacingFile:fallback:session:progress:)``, which also says what it
-        /// throws.
+        /// ``DiskURLCache/DiskURLCache/file(for:at:replacingFile:resuming:fallback:session:progress:)``, which also
+        /// says what it throws.
         public func write(to url: URL, replacingFile: Bool = false) async throws {
             try await write(to: DestinationFile(url, replacingFile: replacingFile))
         }

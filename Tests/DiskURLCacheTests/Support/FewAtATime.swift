@@ -21,7 +21,7 @@ struct FewAtATime: SuiteTrait, TestTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        // It would count the wait for a turn, and cancel a test that has not begun. `Standstill` sees to one that hangs.
+        // It would count the wait for a turn, and cancel a test that has not begun. `Standstill` ends one that hangs.
         if test.timeLimit != nil { Issue.record("a time limit beside .fewAtATime") }
         await withCheckedContinuation { turn in
             let isFree = Self.slots.withLock { slots in
