@@ -70,6 +70,59 @@
             #expect(try directory.records == [])
         }
 
+        /// The owner seemed to be alone when it removed something, or could not tell it. What is told later is that
+        /// alone: another response that a cache has stored meanwhile stays.
+        @Test(arguments: [SharedDirectory.Removal.key, .resource], [true, false])
+        func whatIsToldLaterTakesNothingElseAlong(what: SharedDirectory.Removal, isAlone: Bool) throws {
+            let owner = directory.open(files)
+            owner.put("private")
+            owner.rest()
+            if isAlone { owner.remove(what) }
+            let other = directory.open()
+            if !isAlone {
+                owner.look()
+                failing([.write, .open, .rename], ENOSPC)
+                owner.remove(what)
+                files.rule = { _ in nil }
+            }
+            other.put("other", "/b")
+            owner.wake()
+            owner.flush()
+            for cache in [owner, other, directory.open()] {
+                #expect(cache.foundLater() == nil && cache.foundLater("/b") == "other")
+            }
+            #expect(try directory.records.count == 1)
+        }
+
+        /// The row by which it is told takes the place of the file, with what was announced there.
+        @Test func whatWasAnnouncedInAFullFileIsRemoved() throws {
+            let other = directory.open { $0.diskCapacity = 256 << 10 }
+            let remover = directory.open(files) { $0.diskCapacity = 256 << 10 }
+            for cache in [remover, other] { cache.look() }
+            failing([.write, .open, .rename], ENOSPC)
+            remover.remove(.key)
+            other.put("private")
+            while try SystemFiles().status(at: directory.changes).size < 4_096 - 32 { other.put("other", "/b") }
+            files.rule = { _ in nil }
+            remover.flush()
+            #expect(other.foundLater() == nil)
+            #expect(other.foundLater("/b") == "other")
+        }
+
+        /// More than are told one by one.
+        @Test func manyRemovalsThatCouldNotBeToldAreAllTold() {
+            let (remover, other) = (directory.open(files), directory.open())
+            let paths = (0..<70).map { "/\($0)" }
+            for path in paths { other.put("private", path) }
+            remover.look()
+            failing([.write, .open, .rename], ENOSPC)
+            for path in paths { remover.remove(.key, path) }
+            #expect(paths.allSatisfy { other.foundLater($0) != nil })
+            files.rule = { _ in nil }
+            remover.flush()
+            #expect(paths.allSatisfy { other.foundLater($0) == nil })
+        }
+
         /// No row can be written, but the others' rows are read: they may have removed what is being stored.
         @Test func whoCanWriteNoRowReadsThoseOfTheOthers() throws {
             let (writer, remover) = (directory.open(files), directory.open())

@@ -31,12 +31,12 @@ final class Membership: Sendable {
         /// The open file, if there may be other caches. A guest holds its lock. Nil while this cache is alone, and also
         /// if it has not come yet, has left, or could not come; then nothing is known about other caches.
         var file: ChangeFile?
-        /// The number of removals that are in progress.
-        var removals = 0
-        /// Whether something was removed since the last look that found no other cache, or was being removed at that
-        /// time. A cache that has come since may have read it before, and was not told. Also after a removal of which
-        /// the others could not be told.
-        var hasUntoldRemovals = false
+        /// The removals that are in progress.
+        var removals: [DirectoryChange] = []
+        /// What was removed since the last look that found no other cache, or was being removed at that time. A cache
+        /// that has come since may have read it before, and was not told. Also what was removed when the others could
+        /// not be told.
+        private(set) var untold: [DirectoryChange] = []
         /// The directory that this cache came to last; untold removals were made there.
         var directory: FileIdentity?
         var hasCome = false
@@ -44,7 +44,28 @@ final class Membership: Sendable {
         var failure: Int32 = 0
         /// Events to send when the lock is released.
         var events: [DiskEvent] = []
+
+        /// One variant counts as all of its key; more removals than a few as one of everything.
+        mutating func noteUntold(_ change: DirectoryChange) {
+            let change = if case .stored(let key) = change { DirectoryChange.removed(key) } else { change }
+            for known in untold where known == change || known == .removedAll { return }
+            if untold.count < Membership.untoldLimit { untold.append(change) } else { untold = [.removedAll] }
+        }
+
+        /// Nobody is left who has to be told of what is over.
+        mutating func forgetUntold() {
+            untold.removeAll(keepingCapacity: true)
+            for change in removals { noteUntold(change) }
+        }
+
+        mutating func takeUntold() -> [DirectoryChange] {
+            defer { untold = [] }
+            return untold
+        }
     }
+
+    /// The largest number of removals that are told one by one.
+    private static let untoldLimit = 64
 
     private let place: ChangeFile.Place
     /// Held while rows are read and applied, so that a second caller waits until they are applied. `DiskStore.io` may
@@ -78,7 +99,7 @@ final class Membership: Sendable {
         if let file = state.file {
             do throws(Errno) {
                 guard let size = try file.hasNews() else { return come(&state, store, mayMake) }
-                guard size != file.offset || state.hasUntoldRemovals else { return }
+                guard size != file.offset || !state.untold.isEmpty else { return }
                 let changes = size == file.offset ? [] : file.read(to: size) ?? [.removedAll]
                 if !changes.isEmpty { store.heed(changes) }
                 tellUntoldRemovals(&state, store)
@@ -93,7 +114,7 @@ final class Membership: Sendable {
             } catch {
                 guard error.isMissing else { return store.heed([.removedAll]) }
                 // A cache that comes from now on cannot have read anything that was removed before.
-                if state.removals == 0 { state.hasUntoldRemovals = false }
+                state.forgetUntold()
             }
         } else {
             come(&state, store, mayMake)
@@ -108,7 +129,7 @@ final class Membership: Sendable {
         state.withLock { state in
             guard case .owner(let lock, _, _) = store.catalog.state, lock.isGone else { return }
             part(&state, store)
-            state.hasUntoldRemovals = true
+            state.noteUntold(.removedAll)
             store.giveUpLock()
             store.maintenance.schedule(after: 0)
         }
@@ -142,9 +163,7 @@ final class Membership: Sendable {
         state.hasCome = true
         let directory = store.withIO(&state.events) { $0.directory.identity?.directory }
         // Another directory has taken the place of the one in which something was removed.
-        if let known = state.directory, let directory, known != directory {
-            state.hasUntoldRemovals = state.removals > 0
-        }
+        if let known = state.directory, let directory, known != directory { state.forgetUntold() }
         state.directory = directory ?? state.directory
         switch role {
         case .none:
@@ -191,29 +210,35 @@ final class Membership: Sendable {
             part(&state, store)
             return store.heed([.removedAll])
         }
-        let mayAllBeRemoved = state.hasUntoldRemovals || isAfterAnother && place.isHeld && !file.isNoticed
-        // The row is written first: a guest that writes a record from now on reads it.
-        let length = try? file.append(mayAllBeRemoved ? .removedAll : .noticed)
+        // What this cache itself has to tell comes before the row that says that it is noticed.
+        var rows: [DirectoryChange] = isAfterAnother && place.isHeld && !file.isNoticed ? [.removedAll] : state.untold
+        if rows.isEmpty { rows = [.noticed] }
+        // They are written first: a guest that writes a record from now on reads them.
+        let areWritten = rows.allSatisfy { (try? file.append($0)) != nil }
         let changes = file.readAll() ?? [.removedAll]
         join(&state, file, store)
         store.heed(changes)
         tellUntoldRemovals(&state, store)
-        if mayAllBeRemoved, length != nil, !state.hasUntoldRemovals { tell(.noticed, &state, store) }
+        if rows != [.noticed], areWritten, state.untold.isEmpty { tell(.noticed, &state, store) }
     }
 
-    /// Tells the others that everything may have been removed, if this cache removed something while it could tell
-    /// nobody, and removes what they have announced: they may have stored again what they had read before. As in
-    /// every removal, there is a row before and after it: a cache whose record is not whole yet reads the first one. A
-    /// removal that is under way tells of itself when it ends. If it cannot be told now, the next look tells it.
+    /// Tells the others what this cache removed while it could tell nobody, and removes what they have announced of
+    /// that: they may have stored again what they had read before. As in every removal, there is a row before and after
+    /// it: a cache whose record is not whole yet reads the first one. A removal that is under way tells of itself when
+    /// it ends. If it cannot be told now, the next look tells it.
     private func tellUntoldRemovals(_ state: inout State, _ store: DiskStore) {
-        guard state.hasUntoldRemovals else { return }
-        // Set first: a cache that has to come again for the row calls this function again.
-        state.hasUntoldRemovals = false
-        if tell(.removedAll, &state, store), let file = state.file {
-            store.withIO(&state.events) { store.records.removeAnnounced(file.announcedKeys, &$0.events) }
-            if tell(.removedAll, &state, store), state.file != nil { return }
+        // Taken first: a cache that has to come again for a row calls this function again.
+        let untold = state.takeUntold()
+        guard !untold.isEmpty else { return }
+        // A row may take the place of the file, if that is full.
+        var announced = state.file?.announcedKeys ?? []
+        if untold.allSatisfy({ tell($0, &state, store) }), let file = state.file {
+            announced.formUnion(file.announcedKeys)
+            let concerned = announced.filter { key in untold.contains { $0.concerns(key) } }
+            store.withIO(&state.events) { store.records.removeAnnounced(concerned, &$0.events) }
+            if untold.allSatisfy({ tell($0, &state, store) }), state.file != nil { return }
         }
-        state.hasUntoldRemovals = true
+        for change in untold { state.noteUntold(change) }
     }
 
     /// For a guest that became the owner: it has to know which records guests were writing before.
@@ -221,7 +246,7 @@ final class Membership: Sendable {
         withState(of: store) { state in
             guard let file = state.file else {
                 // This cache could not open the file. The owner before it may have died with something to tell.
-                if !store.catalog.state.isFirstOwner { state.hasUntoldRemovals = true }
+                if !store.catalog.state.isFirstOwner { state.noteUntold(.removedAll) }
                 return
             }
             let wasNoticed = !place.isHeld || file.isNoticed
@@ -241,7 +266,7 @@ final class Membership: Sendable {
             guard let file = state.file, store.catalog.state.isCertainOwner else { return }
             guard file.deleteIfUnheld({ store.heed($0 ?? [.removedAll]) }) else { return }
             beAlone(&state, store)
-            state.hasUntoldRemovals = state.removals > 0
+            state.forgetUntold()
             store.catalog.endSharing()
         }
     }
@@ -287,10 +312,10 @@ final class Membership: Sendable {
     /// guests, which say where their records are, are read after it.
     func beginRemoval(_ change: DirectoryChange, for store: DiskStore) {
         withState(of: store) { state in
-            state.removals += 1
+            state.removals.append(change)
             if state.file == nil || !change.isRemoval { look(&state, store, true) }
             let isTold = !change.isRemoval || tell(change, &state, store)
-            if !isTold || state.file == nil { state.hasUntoldRemovals = true }
+            if !isTold || state.file == nil { state.noteUntold(change) }
         }
     }
 
@@ -299,9 +324,9 @@ final class Membership: Sendable {
     /// - Returns: whether this cache has to look again within a second, since it could tell no other cache.
     func endRemoval(_ change: DirectoryChange, for store: DiskStore) -> Bool {
         withState(of: store) { state in
-            state.removals -= 1
+            if let place = state.removals.firstIndex(of: change) { state.removals.remove(at: place) }
             if tell(change, &state, store), state.file != nil { return false }
-            state.hasUntoldRemovals = true
+            state.noteUntold(change)
             return true
         }
     }
