@@ -47,7 +47,7 @@ extension Presentation {
         if let age {
             fields.set("Age", String(max(0, age)))
             // It counts from the arrival.
-            if stored.status >= 400, let seconds = fields["Retry-After"].flatMap(Int64.init) {
+            if stored.status >= 400, let seconds = ReuseFacts.secondsOfRetryAfter(in: fields) {
                 let resident = age - Age.OnArrival(of: stored).corrected
                 fields.set("Retry-After", String(max(0, seconds - max(0, resident))))
             }

@@ -47,9 +47,14 @@ package final class ReuseFacts: Sendable {
 
     /// Seconds from the arrival to the time that `Retry-After` names (RFC 9110 §10.2.3), as seconds or as a date.
     var retryAfter: Int64? {
+        if let seconds = Self.secondsOfRetryAfter(in: response.fields) { return seconds }
         guard let value = response.fields.single("Retry-After") else { return nil }
-        if let seconds = Int64(value) { return max(0, seconds) }
         return HTTPDate.parse(value, reference: responseTime).map { $0.timeIntervalSince(responseTime).wholeSeconds }
+    }
+
+    /// `Retry-After` as `delay-seconds` (RFC 9110 §10.2.3): never negative. Nil for anything else, such as a date.
+    static func secondsOfRetryAfter(in fields: HeaderFields) -> Int64? {
+        fields.single("Retry-After").flatMap { FieldSyntax.deltaSeconds($0) }
     }
 
     /// The facts for a cache that looks at targeted fields first (RFC 9213). Without such a field, the same ones.

@@ -14,6 +14,18 @@ import Testing
         return cache
     }
 
+    /// A stored error says the rest of its time; what is no time stays as it came.
+    @Test(arguments: [
+        (["120"], "117"), (["2"], "0"), (["9", "9"], "6"), (["9", "8"], "9, 8"), (["-7"], "-7"),
+        (["-9223372036854775808"], "-9223372036854775808"), (["soon"], "soon"),
+    ])
+    func retryAfterCountsDown(_ values: [String], _ given: String) {
+        var fields: HeaderFields = [:]
+        for value in values { fields.append("Retry-After", value) }
+        var cache = Self.stored(fields, status: 404)
+        #expect(cache.load().fields["Retry-After"] == given)
+    }
+
     // MARK: Conditions
 
     /// cache-tests `conditional-etag-*-respond*`
