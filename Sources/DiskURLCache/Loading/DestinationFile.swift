@@ -123,7 +123,7 @@ final class DestinationFile: Sendable {
         var status = stat()
         guard isResumable, let data = try? Data(contentsOf: description),
             var part = try? JSONDecoder().decode(DownloadPart.self, from: data), part.resource == resource,
-            fstat(file, &status) == 0, part.count <= status.st_size
+            fstat(file, &status) == 0, part.count <= status.st_size, part.length ?? 1 > 0
         else { return nil }
         // If only the name was missing, the last byte is asked for again.
         if let length = part.length { part.count = min(part.count, length - 1) }

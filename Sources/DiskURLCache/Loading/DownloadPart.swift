@@ -26,7 +26,7 @@ struct DownloadPart: Codable, Sendable {
     /// strong tag, or its bytes are coded, so that a range of them is not a range of the file's.
     init?(of answer: DeliveredHead, resource: String) {
         guard answer.status == 200, !answer.fields.nameCoding,
-            let tag = answer.fields["ETag"].flatMap(EntityTag.init), !tag.isWeak
+            let tag = answer.fields.single("ETag").flatMap(EntityTag.init), !tag.isWeak
         else { return nil }
         self.resource = resource
         self.tag = tag.text
@@ -49,9 +49,10 @@ struct DownloadPart: Codable, Sendable {
     /// Whether a 206 brings all that is missing, of the same response; then the length of the whole is known.
     mutating func isCompleted(by answer: DeliveredHead) -> Bool {
         guard answer.status == 206, !answer.fields.nameCoding,
-            let range = answer.fields["Content-Range"].flatMap(ContentRange.init),
-            range.range == count..<range.total, length == nil || length == range.total,
-            let new = answer.fields["ETag"].flatMap(EntityTag.init), !new.isWeak, new.text == tag
+            let range = answer.fields.single("Content-Range").flatMap(ContentRange.init),
+            range.range.lowerBound == count, range.range.upperBound == range.total,
+            length ?? range.total == range.total,
+            let new = answer.fields.single("ETag").flatMap(EntityTag.init), !new.isWeak, new.text == tag
         else { return false }
         length = range.total
         return true

@@ -111,7 +111,7 @@ import Testing
     }
 
     /// Wrong ranges, tags, lengths and codings.
-    @Test(arguments: 0..<8) func anOriginThatLiesAboutTheRangeIsAskedForAll(_ lie: Int) async throws {
+    @Test(arguments: 0..<9) func anOriginThatLiesAboutTheRangeIsAskedForAll(_ lie: Int) async throws {
         change { $0.cuts = [500_000] }
         await fails()
         change {
@@ -125,6 +125,8 @@ import Testing
                 case 4: answer.fields.set("ETag", "W/\"1\"")
                 case 5: answer.fields.remove("Content-Range")
                 case 6: answer.fields.set("Content-Encoding", "br")
+                // The file has become shorter than the part.
+                case 7: answer.fields.set("Content-Range", "bytes 0-9/10")
                 default: answer = .status(416, "", ["Content-Range": "bytes */1000001"])
                 }
                 return answer
@@ -190,6 +192,18 @@ import Testing
         try Data("{}".utf8).write(to: folder.appendingPathComponent(".archive.tar.partial.json"))
         _ = try await load("/b")
         #expect(content == Self.first && asked.last == "all" && names == ["archive.tar"])
+    }
+
+    @Test(arguments: [Int.min, -1, 0, 1]) func aDescriptionThatIsDamagedDoesNoHarm(length: Int) async throws {
+        change { $0.cuts = [500_000] }
+        await fails()
+        let description = folder.appendingPathComponent(".archive.tar.partial.json")
+        let text = try String(contentsOf: description, encoding: .utf8)
+        let damaged = text.replacingOccurrences(of: "\"length\":1000001", with: "\"length\":\(length)")
+        #expect(damaged != text)
+        try Data(damaged.utf8).write(to: description)
+        _ = try await load()
+        #expect(content == Self.first && names == ["archive.tar"])
     }
 
     @Test func twoDownloadsOfOneTargetDoNotMix() async throws {
