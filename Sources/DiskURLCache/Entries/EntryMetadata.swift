@@ -82,11 +82,11 @@ package struct EntryMetadata: Sendable, Equatable {
     /// under way changes nothing.
     mutating func revise() { sequence = max(sequence, sequence &+ 1) }
 
-    /// The lifetime of the response ends now, if it has not ended by an earlier mark. False for a response that is not
-    /// HTTP, which no load uses.
+    /// The lifetime of the response ends now. False if nothing changes: an earlier mark has ended it, or no load uses the
+    /// response, since it is not HTTP.
     mutating func markStale(at time: Date) -> Bool {
-        guard case .http(var http) = response else { return false }
-        if http.staleSince == nil { http.staleSince = time }
+        guard case .http(var http) = response, http.staleSince == nil else { return false }
+        http.staleSince = time
         response = .http(http)
         revise()
         return true

@@ -156,6 +156,17 @@ import Testing
         #expect(try await cache.data(for: request).report.outcome.printedText.hasPrefix("hit"))
     }
 
+    /// An app may mark at each launch what it shows offline. Each mark in the record would bring the file nearer to
+    /// being full, and then the response is removed.
+    @Test func aMarkedResponseIsNotMarkedAgain() throws {
+        let cache = makeCache()
+        let (store, key) = try putNews(in: cache)
+        cache.markStale(tag: "news")
+        let number = store.lookup(key).variants().first?.metadata.sequence
+        cache.markStale(tag: "news")
+        #expect(number != nil && store.lookup(key).variants().first?.metadata.sequence == number)
+    }
+
     /// No cache makes such a number, but a file may have it.
     @Test func theLargestSequenceNumberIsNoReasonToTrap() {
         var metadata = StoredEntry.test(Data(), sequence: .max).metadata
