@@ -166,6 +166,15 @@ import Testing
         #expect(cache.load(["Foo": "2"]).body == Data("2".utf8))
     }
 
+    @Test func aVaryThatA304AddsTellsRequestsApart() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let fields: HeaderFields = ["ETag": "\"a\"", "Cache-Control": "max-age=60", "Vary": "Foo"]
+        #expect(cache.load(["Foo": "1"], origin: Self.notModified(fields)).source == .validated)
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+        #expect(cache.load(["Foo": "2"], answer: ["Cache-Control": "max-age=60", "Vary": "Foo"]).source == .origin)
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+    }
+
     /// RFC 9111 §4.3.4, §4.3.5: for the other request the origin may have something else by now.
     @Test(arguments: ["\"a\"", "W/\"a\""], [("GET", 304), ("HEAD", 304), ("HEAD", 200)])
     func onlyWhatTheRequestCouldHaveSelectedIsFreshened(tag: String, answer: (method: String, status: Int)) {
@@ -230,6 +239,15 @@ import Testing
         var cache = Self.stale(["ETag": "\"a\""])
         let answer = cache.load(["Range": "bytes=1-2"], origin: Self.notModified(["ETag": "\"a\""]))
         #expect(answer.source == .validated && answer.status == 206 && answer.body == Data("od".utf8))
+    }
+
+    /// The new answer is not the stored one, so no part is made of it.
+    @Test(arguments: [(200, "a"), (200, "longer than body"), (404, "no such file"), (410, "")])
+    func rangeIsNotCutFromAnAnswerThatConfirmsNothing(_ status: Int, _ body: String) {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let answer = cache.load(["Range": "bytes=1-2"], status: status, answer: ["ETag": "\"b\""], body: body)
+        #expect(answer.source == .origin && answer.status == status && answer.body == Data(body.utf8))
+        #expect(answer.fields["Content-Range"] == nil)
     }
 
     // MARK: The client's own condition
