@@ -82,8 +82,8 @@ package struct EntryMetadata: Sendable, Equatable {
     /// under way changes nothing.
     mutating func revise() { sequence = max(sequence, sequence &+ 1) }
 
-    /// The lifetime of the response ends now. False if nothing changes: an earlier mark has ended it, or no load uses the
-    /// response, since it is not HTTP.
+    /// The lifetime of the response ends now. False if nothing changes: an earlier mark has ended it, or it is not HTTP
+    /// and used by no load.
     mutating func markStale(at time: Date) -> Bool {
         guard case .http(var http) = response, http.staleSince == nil else { return false }
         http.staleSince = time
