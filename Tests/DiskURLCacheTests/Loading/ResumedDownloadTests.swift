@@ -133,7 +133,9 @@ import Testing
             }
         }
         _ = try await load()
-        #expect(content == Self.first && names == ["archive.tar"] && asked == ["all", "rest", "all"])
+        #expect(content == Self.first)
+        #expect(names == ["archive.tar"])
+        #expect(asked == ["all", "rest", "all"])
     }
 
     @Test func aRestThatIsTooShortIsNotTheEnd() async throws {
