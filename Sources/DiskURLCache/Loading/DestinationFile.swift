@@ -62,6 +62,8 @@ final class DestinationFile: Sendable {
             if isResumable { _ = unlink(description.path) }
             _ = unlink(temporary.path)
         }
+        // A child process that the app is just making has the file, too, until it runs its program.
+        _ = flock(file, LOCK_UN)
         SystemFiles().closeQuietly(file)
     }
 

@@ -19,6 +19,7 @@ import Testing
         /// Answers a range in its own way; nil: rightly.
         var lie: (@Sendable (Int, OriginResponse) -> OriginResponse)?
         var ranges: [String?] = []
+        var onRequest: (@Sendable () -> Void)?
     }
 
     private static let first = testBody(1, length: 1_000_001)
@@ -45,6 +46,7 @@ import Testing
         if request.path == "/moved" { return OriginResponse(status: 302, fields: ["Location": "/a"]) }
         let range = request.fields["Range"]
         state.ranges.append(range)
+        state.onRequest?()
         var answer = OriginResponse(fields: ["Cache-Control": "max-age=60", "ETag": state.tag], body: state.body)
         for field in state.fields.fields { answer.fields.set(field.name, field.value) }
         if !state.cuts.isEmpty { answer.ending = .cutBody(after: state.cuts.removeFirst()) }
@@ -101,6 +103,30 @@ import Testing
         let stored = try await cache.data(from: origin.url(path))
         #expect(stored.data == Self.first && stored.report.outcome == .hit(.disk))
     }
+
+    #if os(Linux)
+        /// A process that is being made has all open files of its parent for a moment, with their locks.
+        @Test func aChildProcessThatIsJustMadeDoesNotKeepThePartFromTheNextDownload() async throws {
+            change { $0.cuts = [500_000] }
+            let copies = Mutex<[Int32]>([])
+            let partial = folder.resolvingSymlinksInPath().path + "/.archive.tar.partial"
+            change { origin in
+                origin.onRequest = {
+                    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
+                        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+                        if path == partial, let file = Int32(name) { copies.withLock { $0.append(dup(file)) } }
+                    }
+                }
+            }
+            await fails()
+            change { $0.onRequest = nil }
+            _ = try await load()
+            #expect(names == ["archive.tar"] && asked == ["all", "rest"])
+            let made = copies.withLock { $0 }
+            #expect(!made.isEmpty)
+            for file in made { close(file) }
+        }
+    #endif
 
     @Test func anotherVersionTakesThePlaceOfThePart() async throws {
         change { $0.cuts = [500_000] }
