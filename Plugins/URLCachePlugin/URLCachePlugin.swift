@@ -33,7 +33,7 @@ struct URLCachePlugin: CommandPlugin {
     }
 
     /// Leaves out of the build what only an editor, a debugger and tests need.
-    private static let lean = ["--disable-index-store", "--disable-testable-imports", "-debug-info-format", "none"]
+    private static let lean = ["--disable-index-store", "-debug-info-format", "none"]
 
     /// - Parameters:
     ///   - output: the file for standard output and standard error; nil for those of the plugin.
