@@ -5,14 +5,14 @@ package struct HostName: Sendable, Hashable {
     let text: String
     /// Narrows the search in an index, and proves nothing.
     let hash: UInt32
-    /// For records and entries that do not have the URL of their key.
-    package let digest: HostDigest
-
     init(_ text: String) {
         self.text = text
         hash = Self.hash(text)
-        digest = HostDigest(of: text)
     }
+
+    /// For records and entries that do not have the URL of their key. Made only for those, since it costs as much as the
+    /// rest of a removal.
+    package var digest: HostDigest { HostDigest(of: text) }
 
     static func hash(_ host: String) -> UInt32 { UInt32(truncatingIfNeeded: TextHash.hash(host, seed: 2)) }
 

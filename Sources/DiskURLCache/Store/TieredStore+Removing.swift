@@ -9,9 +9,8 @@ extension TieredStore {
         stripe(of: key).withLock { _ in
             removals.note(resource: key.resource, of: key.name, at: now)
             disk?.remove(key)
-            memory.removeValue(for: key)
+            for key in [key, key.held(forHead: false), key.held(forHead: true)] { memory.removeValue(for: key) }
             weakResponses.removeValue(for: key)
-            forget(resource: key.resource, where: \.isHeld)
         }
     }
 
