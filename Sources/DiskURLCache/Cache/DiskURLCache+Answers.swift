@@ -17,7 +17,8 @@ extension DiskURLCache {
     public func data(
         for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil
     ) async throws -> Answer {
-        var (beginning, link) = try begin(request, fallback, session, acceptsPieces: false)
+        var link = session.map { SessionLink(session: $0) }
+        var beginning = try begin(request, fallback, &link, acceptsPieces: false)
         if let (head, body, report) = beginning.end() {
             return try Answer(head, body, report, isDecoded: true, in: core)
         }
@@ -28,9 +29,9 @@ extension DiskURLCache {
     /// - Parameter policy: in place of the request's.
     /// - Returns: no link if the cache's own session goes on with the load as it is.
     private func begin(
-        _ request: URLRequest, _ fallback: Options.Fallback?, _ session: URLSession?, acceptsPieces: Bool,
+        _ request: URLRequest, _ fallback: Options.Fallback?, _ link: inout SessionLink?, acceptsPieces: Bool,
         policy: ReusePolicy? = nil
-    ) throws -> (LoadBeginning, SessionLink?) {
+    ) throws -> LoadBeginning {
         try Task.checkCancellation()
         let url = try request.requireURL()
         var request = request
@@ -39,21 +40,24 @@ extension DiskURLCache {
             options.fallback = fallback
             request.cacheOptions = options
         }
-        let given = session.map { SessionLink(session: $0) }
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         // The cache's own session has no fields.
-        let asked = Request(given?.effectiveRequest(request) ?? request, url: url, policy: policy)
-        func beginning(of request: Request, _ link: SessionLink?) -> LoadBeginning {
+        let asked = Request(link?.effectiveRequest(request) ?? request, url: url, policy: policy)
+        func beginning(of request: Request) -> LoadBeginning {
             LoadBeginning(core.resolve(request, variant: link?.keyVariant), in: core, streams: acceptsPieces)
         }
+        func withCookies() -> Request {
+            var sender = link ?? directLink
+            defer { link = sender }
+            return sender.withCookies(asked)
+        }
+        guard core.ignoresCookies(of: asked) else { return beginning(of: withCookies()) }
         // To say that there are no cookies takes Foundation as long as half of an answer from memory. Where no code of
         // the app is called, which is called once for each request, memory is looked at first.
-        let early = core.ignoresCookies(of: asked) ? beginning(of: asked, given) : nil
-        if let early, early.isAnsweredForAllCookies { return (early, given) }
-        var link = given ?? directLink
-        let sent = link.withCookies(asked)
-        if let early, sent.isIdentical(to: asked) { return (early, link) }
-        return (beginning(of: sent, link), link)
+        let early = beginning(of: asked)
+        if early.isAnsweredForAllCookies { return early }
+        let sent = withCookies()
+        return sent.isIdentical(to: asked) ? early : beginning(of: sent)
     }
 
     /// Answers a request as ``data(for:fallback:session:)``, with the body in pieces: a body of any length takes little
@@ -78,7 +82,8 @@ extension DiskURLCache {
         for request: URLRequest, fallback: Options.Fallback? = nil, session: URLSession? = nil,
         progress: Progress? = nil
     ) async throws -> ResponseStream {
-        let (beginning, link) = try begin(request, fallback, session, acceptsPieces: true)
+        var link = session.map { SessionLink(session: $0) }
+        let beginning = try begin(request, fallback, &link, acceptsPieces: true)
         return try await ResponseStream(LoadReader(beginning, over: link ?? directLink), progress: progress)
     }
 
@@ -180,8 +185,9 @@ extension DiskURLCache {
                         guard alwaysRefreshing && !core.isOffline || asksOrigin else { return continuation.finish() }
                         reason = answer.isStale ? .stale : .newest
                     }
-                    let (beginning, sender) = try begin(
-                        request, nil, session, acceptsPieces: false,
+                    var sender = link
+                    let beginning = try begin(
+                        request, nil, &sender, acceptsPieces: false,
                         policy: reason.map { .revalidate(because: $0) })
                     let answer = try await LoadReader(beginning, over: sender ?? directLink).answer()
                     let status = answer.response.statusCode

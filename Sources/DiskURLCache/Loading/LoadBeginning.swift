@@ -2,7 +2,7 @@ import Foundation
 
 /// The first step of a client's load: what memory knows of the stored responses, and the decision by that. If memory
 /// has the answer, the load ends here. Any other goes on with a driver.
-struct LoadBeginning {
+struct LoadBeginning: ~Copyable {
     enum Step {
         /// Memory has the whole answer, and nothing else is to be done.
         case answer(LoadMachine.StoredAnswer, body: Data)
