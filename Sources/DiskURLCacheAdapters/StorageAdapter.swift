@@ -17,7 +17,7 @@ final class StorageAdapter: StorageLayer {
     init(_ storage: any DiskURLCache.EntryStorage, keepsURLs: Bool) {
         self.storage = storage
         self.keepsURLs = keepsURLs
-        name = DiskURLCache.Layer(rawValue: storage.name)
+        name = DiskURLCache.Layer(named: storage.name)
         canBeChangedByOthers = storage.isShared
         largestEntry = storage.largestEntry
     }
@@ -135,7 +135,7 @@ extension StorageMaker {
     /// Makes the layer for a storage of the app.
     init(_ storage: any DiskURLCache.EntryStorage) {
         self.init(
-            storage, isForSeveralUsers: storage.isForSeveralUsers, name: DiskURLCache.Layer(rawValue: storage.name)
+            storage, isForSeveralUsers: storage.isForSeveralUsers, name: DiskURLCache.Layer(named: storage.name)
         ) {
             StorageAdapter(storage, keepsURLs: $0)
         }

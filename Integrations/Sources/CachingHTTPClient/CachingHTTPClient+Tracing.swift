@@ -26,7 +26,7 @@ extension CachingHTTPClient {
             // The name that traces of other caches have.
             span.attributes["http.cache.hit"] = facts.layer != nil
             span.attributes["http.cache.outcome"] = facts.name
-            if let layer = facts.layer { span.attributes["http.cache.layer"] = layer.rawValue }
+            if let layer = facts.layer { span.attributes["http.cache.layer"] = "\(layer)" }
             if let reason = facts.reason { span.attributes["http.cache.reason"] = reason.code }
             return response
         }

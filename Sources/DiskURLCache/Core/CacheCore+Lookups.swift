@@ -53,10 +53,6 @@ extension CacheCore {
         return isKnown == true
     }
 
-    func contains(_ request: URLRequest) -> Bool {
-        key(for: request).map(store.contains) ?? false
-    }
-
     func remove(_ request: URLRequest) {
         if let key = key(for: request) { store.remove(key) }
     }

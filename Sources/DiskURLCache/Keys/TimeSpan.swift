@@ -15,23 +15,16 @@ extension DiskURLCache {
 
         /// A number of seconds.
         public static func seconds(_ count: TimeInterval) -> TimeSpan { TimeSpan(seconds: count) }
-        /// A number of minutes.
-        public static func minutes(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 60) }
-        /// A number of hours.
-        public static func hours(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 3_600) }
-        /// A number of days of 24 hours.
-        public static func days(_ count: Double) -> TimeSpan { TimeSpan(seconds: count * 86_400) }
-
-        /// A number of thousandths of a second.
-        public static func milliseconds(_ count: Int) -> TimeSpan { TimeSpan(seconds: Double(count) / 1_000) }
         /// A whole number of seconds.
         public static func seconds(_ count: Int) -> TimeSpan { seconds(Double(count)) }
-        /// A whole number of minutes.
-        public static func minutes(_ count: Int) -> TimeSpan { minutes(Double(count)) }
-        /// A whole number of hours.
-        public static func hours(_ count: Int) -> TimeSpan { hours(Double(count)) }
-        /// A whole number of days of 24 hours.
-        public static func days(_ count: Int) -> TimeSpan { days(Double(count)) }
+        /// A number of thousandths of a second.
+        public static func milliseconds(_ count: Int) -> TimeSpan { TimeSpan(seconds: Double(count) / 1_000) }
+        /// A number of minutes.
+        public static func minutes(_ count: Int) -> TimeSpan { seconds(Double(count) * 60) }
+        /// A number of hours.
+        public static func hours(_ count: Int) -> TimeSpan { seconds(Double(count) * 3_600) }
+        /// A number of days of 24 hours.
+        public static func days(_ count: Int) -> TimeSpan { seconds(Double(count) * 86_400) }
 
         private init(seconds: TimeInterval) { self.seconds = seconds }
 

@@ -171,17 +171,12 @@ final class TieredStore: Sendable {
         record?.keep(within: memory.costLimit)
     }
 
-    func contains(_ key: RequestKey) -> Bool {
+    /// - Parameter layer: nil for all; `.disk` is also a storage of the app.
+    func contains(_ key: RequestKey, in layer: DiskURLCache.Layer?) -> Bool {
         disk?.checkIfDue(at: MonotonicTime.nanoseconds)
-        if memory.contains(key) || disk?.contains(key) == true { return true }
-        return fallbacks.contains { $0.contains(key) }
-    }
-
-    /// - Parameter layer: `.disk` is also a storage of the app.
-    func contains(_ key: RequestKey, in layer: DiskURLCache.Layer) -> Bool {
-        disk?.checkIfDue(at: MonotonicTime.nanoseconds)
-        return switch layer {
         // Of some variants memory knows only that they are on disk.
+        return switch layer {
+        case nil: memory.contains(key) || disk?.contains(key) == true || fallbacks.contains { $0.contains(key) }
         case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
         case .disk: disk?.contains(key) == true
         case .fallback: fallbacks.contains { $0.contains(key) }

@@ -507,7 +507,7 @@ import Testing
             #expect(failed.map(\.request.url?.path) == ["/none"])
             #expect(failed.first?.error as? DiskURLCache.Reason == .noStore)
             #expect(failed.first?.status == 200)
-            #expect(requests.map(cache.contains) == [true, false, true])
+            #expect(requests.map { cache.contains($0) } == [true, false, true])
         }
     }
 

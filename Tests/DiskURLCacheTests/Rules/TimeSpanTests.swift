@@ -8,7 +8,7 @@ struct TimeSpanTests {
 
     @Test(
         arguments: [
-            (60, 60), (.seconds(1.5), 1.5), (.seconds(2), 2), (.minutes(1.5), 90), (.hours(2), 7_200),
+            (60, 60), (.seconds(1.5), 1.5), (.seconds(2), 2), (.minutes(3), 180), (.hours(2), 7_200),
             (.days(7), 604_800),
         ] as [(DiskURLCache.TimeSpan, TimeInterval)])
     func eachUnitIsANumberOfSeconds(_ time: DiskURLCache.TimeSpan, _ seconds: TimeInterval) {

@@ -51,7 +51,7 @@ import Testing
         var configuration = settings("none")
         configuration.diskStorage = storage
         let cache = DiskURLCache(configuration: configuration)
-        #expect(cache.diskLayer == DiskURLCache.Layer(rawValue: "storage"))
+        #expect(cache.diskLayer == DiskURLCache.Layer(named: "storage"))
         #expect(DiskURLCache(configuration: settings("other")).diskLayer == .disk)
         let request = Responses.request("/a")
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
@@ -59,7 +59,7 @@ import Testing
         #expect(cache.explanation(for: request).description.contains("from storage"))
         #expect(cache.statistics.diskHits == 1)
         var events = cache.events().makeAsyncIterator()
-        cache.removeAllCachedResponses(from: DiskURLCache.Layer(rawValue: "another"))
+        cache.removeAllCachedResponses(from: DiskURLCache.Layer(named: "another"))
         guard case .problem(let error)? = await events.next() else {
             Issue.record("no event")
             return
