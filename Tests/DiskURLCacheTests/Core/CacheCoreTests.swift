@@ -40,9 +40,8 @@ import Testing
         }
         #expect(network.requests.count == 1)
         #expect(core.entry(for: request)?.entry.body == Data("text".utf8))
-        #expect(core.contains(request))
         core.remove(request)
-        #expect(!core.contains(request))
+        #expect(core.entry(for: request) == nil)
     }
 
     /// Whoever brings a response, a load or the app: rules, tags and layers are the same.

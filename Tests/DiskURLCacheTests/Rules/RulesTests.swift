@@ -40,7 +40,7 @@ import Testing
         request.cacheOptions = .init(storage: .memoryOnly, lifetime: .always(.seconds(seconds)))
         #expect(request.cacheOptions?.storage == .memoryOnly)
         #expect(request.cacheLifetime == .seconds(counts))
-        request.cacheLifetime = .days(.infinity)
+        request.cacheLifetime = .seconds(.infinity)
         #expect(request.cacheOptions?.storage == .memoryOnly)
     }
 
