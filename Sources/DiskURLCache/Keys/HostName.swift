@@ -10,8 +10,7 @@ package struct HostName: Sendable, Hashable {
         hash = Self.hash(text)
     }
 
-    /// For records and entries that do not have the URL of their key. Made only for those, since it costs as much as the
-    /// rest of a removal.
+    /// For records and entries that do not have the URL of their key, and made only for those.
     package var digest: HostDigest { HostDigest(of: text) }
 
     static func hash(_ host: String) -> UInt32 { UInt32(truncatingIfNeeded: TextHash.hash(host, seed: 2)) }
