@@ -18,8 +18,8 @@ let package = Package(
         .target(name: "DiskURLCacheAdapters", dependencies: ["DiskURLCache"]),
         // For tools: looks into a cache's directory, and an event log.
         .target(name: "DiskURLCacheTools", dependencies: ["DiskURLCache"]),
-        // For the tests of an app: a cache in memory, a clock to set, an origin to script.
-        .target(name: "DiskURLCacheTesting", dependencies: ["DiskURLCache"]),
+        // For the tests of an app: a cache in memory, a clock to set, an origin to script, recorded answers.
+        .target(name: "DiskURLCacheTesting", dependencies: ["DiskURLCache", "DiskURLCacheAdapters"]),
         // `swift package urlcache why URL`, also in a package that depends on this one.
         .plugin(
             name: "URLCachePlugin",

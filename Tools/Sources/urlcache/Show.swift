@@ -86,7 +86,8 @@ struct Show: ParsableCommand {
             ("file", "records/\(record.fileName)"),
         ]
         if let date = record.storedAt { facts.append(("stored", "\(date), \(span(now.timeIntervalSince(date))) ago")) }
-        if let date = record.lastUsed {
+        // An access time counts whole seconds; nothing is used before it is stored.
+        if let date = record.lastUsed.map({ max($0, record.storedAt ?? $0) }) {
             facts.append(("last used", "\(date), \(span(now.timeIntervalSince(date))) ago"))
         }
         if let age = record.age { facts.append(("age", span(age))) }

@@ -1,0 +1,121 @@
+import DiskURLCache
+import DiskURLCacheTesting
+import Foundation
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `DiskURLCache.Cassette`: what was recorded answers without a network, and nothing else does.
+@Suite(.fewAtATime) struct CassetteTests {
+    private let scratch: ScratchDirectory
+    private let origin: DiskURLCache.StubOrigin
+
+    init() throws {
+        scratch = try ScratchDirectory("cassette")
+        let count = Counter()
+        origin = DiskURLCache.StubOrigin { request in
+            let path = request.url?.path ?? ""
+            if path == "/moved" { return .init(status: 302, fields: ["Location": "/get?token=abc123"]) }
+            return .init(
+                fields: ["Set-Cookie": "id=abc123", "Content-Type": "application/json", "X-Kept": "yes"],
+                body: #"{"answer": \#(count.next()), "access_token": "abc123"}"#)
+        }
+    }
+
+    private func request(_ path: String, json: String? = nil) -> URLRequest {
+        var request = URLRequest(url: URL(string: path, relativeTo: origin.url)!.absoluteURL)
+        request.setValue("Bearer abc123", forHTTPHeaderField: "Authorization")
+        if let json {
+            request.httpMethod = "POST"
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data(json.utf8)
+        }
+        return request
+    }
+
+    private func cassette(records: Bool = false) throws -> DiskURLCache.Cassette {
+        try DiskURLCache.Cassette(at: scratch.url, recordingWith: records ? origin.configuration : nil)
+    }
+
+    private static let first = #"{"model": "a", "messages": [{"content": "one"}], "password": "abc123"}"#
+    private static let second = #"{"model": "a", "messages": [{"content": "two"}]}"#
+
+    private func answers(_ cassette: DiskURLCache.Cassette) async throws -> [String] {
+        let session = try cassette.makeSession()
+        var answers: [String] = []
+        for request in [
+            request("/post", json: Self.first), request("/post", json: Self.second),
+            request("/post", json: Self.second), request("/get?token=abc123&page=1"),
+            request("/moved"),
+        ] {
+            let (data, response) = try await session.data(for: request)
+            #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Kept") == "yes")
+            answers.append(String(decoding: data, as: UTF8.self))
+        }
+        return answers
+    }
+
+    @Test func whatWasRecordedIsReplayedWithoutANetwork() async throws {
+        let recorded = try await answers(cassette(records: true))
+        #expect(Set(recorded).count == 5 && origin.requests.count == 6)
+        #expect(try await answers(cassette()) == recorded)
+        #expect(origin.requests.count == 6)
+
+        // Members of an object have no order; the last answer is given again.
+        let session = try cassette().makeSession()
+        let reordered = request("/post", json: #"{"messages": [{"content": "two"}], "model": "a"}"#)
+        for expected in [recorded[1], recorded[2], recorded[2]] {
+            let (data, _) = try await session.data(for: reordered)
+            #expect(String(decoding: data, as: UTF8.self) == expected)
+        }
+
+        // Recording again takes the place of what was recorded.
+        let again = try await answers(cassette(records: true))
+        #expect(try await answers(cassette()) == again && again != recorded)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.url.path).count == 6)
+    }
+
+    @Test func credentialsAreNotWritten() async throws {
+        _ = try await answers(cassette(records: true))
+        for name in try FileManager.default.contentsOfDirectory(atPath: scratch.url.path) {
+            let text = try String(contentsOf: scratch.url.appendingPathComponent(name), encoding: .utf8)
+            #expect(!text.contains("abc123") && !name.contains("abc123"), "\(name): \(text)")
+        }
+    }
+
+    @Test func anUnknownRequestNamesTheNearestAndWhatDiffers() async throws {
+        _ = try await answers(cassette(records: true))
+        let count = origin.requests.count
+        let session = try cassette().makeSession()
+        for (request, expected) in [
+            (
+                request("/post", json: #"{"model": "a", "messages": [{"content": "three"}]}"#),
+                #"messages[0].content is "three", recorded is "#
+            ),
+            (request("/get?token=other&page=2"), #"the query item page is "2", recorded is "1""#),
+            (request("/get?page=1"), #"the query item token is not there, recorded is "withheld""#),
+            (request("/got"), "recorded is"),
+        ] {
+            let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+            #expect(error?.code == .resourceUnavailable)
+            let text = error?.localizedDescription ?? ""
+            #expect(text.contains("is not recorded in") && text.contains(expected), "\(text)")
+        }
+        #expect(origin.requests.count == count)
+    }
+}
+
+private final class Counter: @unchecked Sendable {
+    // `@unchecked`: under `lock` only.
+    private let lock = NSLock()
+    private var count = 0
+
+    func next() -> Int {
+        lock.withLock {
+            count += 1
+            return count
+        }
+    }
+}
