@@ -19,3 +19,8 @@ extension DiskURLCache.TestClock: PrintedByDescription {
     /// The time that the clock shows.
     package var printedText: String { "\(date)" }
 }
+
+extension DiskURLCache.Cassette: PrintedByDescription {
+    /// The folder, and how many answers are in it.
+    package var printedText: String { "\(folder.path), \(count) answers" }
+}

@@ -34,7 +34,7 @@ extension DiskURLCache {
             "x-amz-security-token", "x-amz-signature",
         ]
 
-        private let folder: URL
+        let folder: URL
         private let configuration: URLSessionConfiguration?
         private let secrets: Secrets
         // `@unchecked`: all below are read and written under `lock` only.
@@ -45,6 +45,8 @@ extension DiskURLCache {
         private var replayed: [Asked: Int] = [:]
         /// What was recorded since this object was made. The first record of a request takes the place of older ones.
         private var recorded: Set<Asked> = []
+
+        var count: Int { lock.withLock { exchanges.count } }
 
         /// - Parameters:
         ///   - folder: of the recorded answers, one JSON file for each, to be kept with the tests.

@@ -39,6 +39,14 @@ import Testing
         return text.contains(Self.secret) || numbers.contains(bytes)
     }
 
+    /// A cassette with a secret in an answer.
+    private func recorded(from origin: DiskURLCache.StubOrigin) async throws -> DiskURLCache.Cassette {
+        let folder = scratch.url.appendingPathComponent("cassette")
+        let cassette = try DiskURLCache.Cassette(at: folder, recordingWith: origin.configuration)
+        _ = try await cassette.makeSession().data(from: origin.url)
+        return cassette
+    }
+
     @Test func noPublicTypePrintsCredentialsBodiesOrPasswords() async throws {
         let samples = try await samples()
         for (name, value) in samples {
@@ -151,6 +159,7 @@ import Testing
         samples["StubOrigin"] = origin
         samples["Response"] = DiskURLCache.StubOrigin.Response(fields: ["Set-Cookie": secret], body: secret)
         samples["TestClock"] = clock
+        samples["Cassette"] = try await recorded(from: origin)
 
         let caught = Caught()
         let plain = DiskURLCache.Request(request)

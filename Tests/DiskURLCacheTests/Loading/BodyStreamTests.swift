@@ -158,7 +158,8 @@ import Testing
         let transport = ClosureTransport { _, exchange in
             exchange.head(200)
             await exchange.piece("ours")
-            try Data("theirs".utf8).write(to: file)
+            // At once: perhaps the stream has not begun its file yet, and looks while this one is written.
+            try Data("theirs".utf8).write(to: file, options: .atomic)
         }
         let stream = try await cache.load(Responses.request("/a"), through: transport)
         #expect(await code { try await stream.write(to: file) } == .fileWriteFileExists)
