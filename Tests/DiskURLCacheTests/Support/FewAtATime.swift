@@ -119,7 +119,7 @@ private enum Standstill {
     static func end(_ number: Int) { _ = running.withLock { $0.names.removeValue(forKey: number) } }
 
     /// Seconds that the process had of the processors.
-    private static var used: Int { clock() / 1_000_000 }
+    private static var used: Int { Int(clock()) / 1_000_000 }
 
     /// Nothing moves if no test begins or ends, and the process does nothing for two minutes; or if it does something
     /// for ever.
@@ -147,7 +147,11 @@ private enum Standstill {
         // A load whose lock is held for ever cannot be asked.
         let isSaid = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
-            for load in LoadDriver.all.withLock({ Array($0.values) }) { if let load = load() { say(load.waitsFor) } }
+            #if DEBUG
+                for load in LoadDriver.all.withLock({ Array($0.values) }) {
+                    if let load = load() { say(load.waitsFor) }
+                }
+            #endif
             isSaid.signal()
         }
         _ = isSaid.wait(timeout: .now() + 10)
