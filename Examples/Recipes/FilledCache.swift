@@ -13,7 +13,7 @@ import Foundation
     do {
         let factory = DiskURLCache(memoryCapacity: 0, diskCapacity: 100 << 20, directory: folder)
         let failed = await factory.prefetch(requests)
-        expect(failed.isEmpty && requests.allSatisfy(factory.contains), "every page is in the folder")
+        expect(failed.isEmpty && requests.allSatisfy { factory.contains($0) }, "every page is in the folder")
         await factory.perform { $0.flush() }
     }
     await origin.stop()
