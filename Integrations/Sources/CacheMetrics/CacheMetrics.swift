@@ -80,7 +80,7 @@ public final class CacheMetrics: Service {
         self.logger = named
         counters = Counters(
             memoryHits: counter("hits", ("layer", "memory")),
-            diskHits: counter("hits", ("layer", cache.diskLayer.rawValue)),
+            diskHits: counter("hits", ("layer", "\(cache.diskLayer)")),
             misses: counter("misses"), revalidations: counter("revalidations"), stores: counter("stores"),
             notStored: counter("not_stored"), evictions: counter("evictions"), savedBytes: counter("saved_bytes"),
             problems: counter("problems"))
