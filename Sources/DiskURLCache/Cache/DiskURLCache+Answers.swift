@@ -26,8 +26,10 @@ extension DiskURLCache {
     }
 
     /// The beginning of a load by a session.
-    /// - Parameter policy: in place of the request's.
-    /// - Returns: no link if the cache's own session goes on with the load as it is.
+    /// - Parameters:
+    ///   - link: of the session that was given. Still nil at the end if the cache's own session goes on with the load
+    ///     as it is.
+    ///   - policy: in place of the request's.
     private func begin(
         _ request: URLRequest, _ fallback: Options.Fallback?, _ link: inout SessionLink?, acceptsPieces: Bool,
         policy: ReusePolicy? = nil

@@ -174,9 +174,9 @@ final class TieredStore: Sendable {
     /// - Parameter layer: nil for all; `.disk` is also a storage of the app.
     func contains(_ key: RequestKey, in layer: DiskURLCache.Layer?) -> Bool {
         disk?.checkIfDue(at: MonotonicTime.nanoseconds)
-        // Of some variants memory knows only that they are on disk.
         return switch layer {
         case nil: memory.contains(key) || disk?.contains(key) == true || fallbacks.contains { $0.contains(key) }
+        // Of some variants memory knows only that they are on disk.
         case .memory: memory.contains(key) { $0.variants.contains { $0.entry != nil } }
         case .disk: disk?.contains(key) == true
         case .fallback: fallbacks.contains { $0.contains(key) }
