@@ -29,8 +29,7 @@ extension DiskURLCache {
         /// The names under which most services expect a secret.
         public static let secretNames: Set<String> = [
             "access_token", "api-key", "api_key", "apikey", "client_assertion", "client_secret", "code", "id_token",
-            "key",
-            "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
+            "key", "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
             "x-amz-security-token", "x-amz-signature",
         ]
 
@@ -85,7 +84,7 @@ extension DiskURLCache {
 
         public func send(_ request: Request, to receiver: Receiver) async throws {
             let asked = Asked(request, secrets)
-            var given: Given
+            let given: Given
             if let configuration {
                 let (response, body) = try await RecordedLoad.answer(to: request.urlRequest, configuration)
                 given = Given(response, body, secrets)
@@ -98,11 +97,11 @@ extension DiskURLCache {
         }
 
         private func replay(_ asked: Asked) throws -> Given {
-            let answers = exchanges.lazy.filter { $0.exchange.asked == asked }.map(\.exchange.given)
+            let answers = exchanges.filter { $0.exchange.asked == asked }
             guard !answers.isEmpty else { throw unknown(asked) }
             let number = replayed[asked, default: 0]
             replayed[asked] = number + 1
-            return Array(answers)[min(number, answers.count - 1)]
+            return answers[min(number, answers.count - 1)].exchange.given
         }
 
         private func record(_ exchange: Exchange) throws {
