@@ -55,7 +55,7 @@ extension DiskURLCache {
         return configuration
     }
 
-    /// - Parameter configuration: is changed and kept.
+    /// - Parameter configuration: is changed and kept, as that of the transport.
     private func makeSession(
         _ configuration: URLSessionConfiguration, _ delegate: (any URLSessionDelegate)?, _ queue: OperationQueue?,
         through transport: SessionTransport? = nil
@@ -63,10 +63,14 @@ extension DiskURLCache {
         let ofLoader = LoadingSystem.makeSession(configuration, cache: self, delegate: delegate, delegateQueue: queue)
         let session =
             ofLoader ?? URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
-        if transport != nil || ofLoader != nil {
-            // Nobody changes the configuration of a session for the loader, and each reader would get a copy of it.
-            // That of any other session keeps this cache alive.
-            let outer = OuterSession(session, transport: transport, configuration: ofLoader?.configuration)
+        // Each reader gets a copy of a session's configuration on Apple platforms, and nobody changes that of a session
+        // for the loader.
+        let isCopied = ofLoader != nil && core.configuration.platform.makesSessionClasses
+        if transport != nil || isCopied {
+            // The session has a copy. What is kept beside it must not keep this cache alive after its session.
+            configuration.urlCache = nil
+            let outer = OuterSession(
+                session, transport: transport, configuration: isCopied ? configuration : transport?.configuration)
             NetworkSessions.shared.add(outer, for: session)
         }
         return session

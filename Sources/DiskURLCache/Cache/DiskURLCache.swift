@@ -145,7 +145,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Whether a response is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts
     /// no hit. May read the disk on the caller's thread.
-    /// - Parameter layer: where to look; nil for all layers. `.disk` is also a storage of the app, whatever its name.
+    /// - Parameters:
+    ///   - request: what would be looked up.
+    ///   - layer: where to look; nil for all layers. `.disk` is also a storage of the app, whatever its name.
     public func contains(_ request: URLRequest, in layer: Layer? = nil) -> Bool {
         core.key(for: request).map { core.store.contains($0, in: layer == diskLayer ? .disk : layer) } == true
     }

@@ -18,15 +18,15 @@ final class OuterSession: @unchecked Sendable {
     /// Sends the requests instead of Foundation; nil for nearly all sessions. Kept until `releaseAbandoned` is called
     /// after the end of the session.
     let transport: SessionTransport?
-    /// Of a session of this library, if nobody changes it: a session on Apple platforms makes a copy for each reader.
-    private let knownConfiguration: URLSessionConfiguration?
+    /// Of a session of this library, if nobody changes it, without its cache.
+    let knownConfiguration: URLSessionConfiguration?
     private let inner = Mutex<Inner?>(nil)
 
     /// - Parameter configuration: of the session, if that never changes.
     init(_ session: URLSession, transport: SessionTransport? = nil, configuration: URLSessionConfiguration? = nil) {
         self.session = session
         self.transport = transport
-        knownConfiguration = transport?.configuration ?? configuration
+        knownConfiguration = configuration
         workQueue = LoadingSystem.workQueue(of: session)
     }
 

@@ -96,6 +96,21 @@
             #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"], "the cache served the second load")
         }
 
+        /// The next session, with which what is left of this one goes, may be made much later.
+        @Test(arguments: [false, true]) func whatIsKeptOfASessionHasNoCache(hasTransport: Bool) throws {
+            let cache = DiskURLCache(configuration: .init(memoryCapacity: 1 << 20, diskCapacity: 0))
+            let session =
+                hasTransport
+                ? try cache.makeSession(
+                    configuration: .ephemeral, delegate: nil, delegateQueue: nil, through: MemoryTransport { _, _ in })
+                : cache.makeSession(configuration: .ephemeral)
+            let outer = NetworkSessions.shared.outer(of: session)
+            #expect(outer.knownConfiguration?.urlCache == nil)
+            #expect(outer.transport?.configuration.urlCache == nil)
+            #expect(session.configuration.urlCache === cache)
+            session.invalidateAndCancel()
+        }
+
         /// Also what the session left behind: its inner session, and what was found out about it.
         @Test func aReleasedSessionLeavesNothing() async throws {
             let origin = try OriginServer.counting()

@@ -80,7 +80,7 @@
         }
 
         /// The cache of the session.
-        var cache: CacheCore? { (configuration.urlCache as? any CacheShell)?.core }
+        var cache: CacheCore? { (session.configuration.urlCache as? any CacheShell)?.core }
 
         /// Who gets the body of the task's answer. Nil if it cannot be read. Called on the work queue.
         var audience: TaskSession.Audience? {
