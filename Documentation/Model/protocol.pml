@@ -530,12 +530,13 @@ update:
   fi;
   if
   :: d_step { isFree && s < SLOTS -> kept = false }; goto settled                      /* it has a new tail */
-  :: d_step { isFree && s == SLOTS && (!kept || isHit(c) || !alone[c] && has(NO_SECOND_LIFE)) -> forget(c) }; goto done
-  :: d_step { isFree && s == SLOTS && kept && !isHit(c) && (alone[c] || !has(NO_SECOND_LIFE)) -> s = 0; kept = false; ask(LOOK, 0) }
+  :: d_step { isFree && s == SLOTS && (!kept || isHit(c)) -> forget(c) }; goto done
+  :: d_step { isFree && s == SLOTS && kept && !isHit(c) && has(NO_SECOND_LIFE) -> kept = false }; goto done   /* memory goes on having it */
+  :: d_step { isFree && s == SLOTS && kept && !isHit(c) && !has(NO_SECOND_LIFE) -> s = 0; kept = false; ask(LOOK, 0) }
   fi;
   if                                                          /* it is gone from disk: memory stores it again */
-  :: d_step { isFree && (isHit(c) || !alone[c] && has(NO_SECOND_LIFE)) -> forget(c) }; goto done
-  :: d_step { isFree && !(isHit(c) || !alone[c] && has(NO_SECOND_LIFE)) -> announce(COME) }; goto write
+  :: d_step { isFree && isHit(c) -> forget(c) }; goto done
+  :: d_step { isFree && !isHit(c) -> announce(COME) }; goto write
   fi;
 
   /* ---- A removal ---- */

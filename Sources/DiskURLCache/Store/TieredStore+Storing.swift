@@ -301,7 +301,7 @@ extension TieredStore {
                 metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
             }
             if case .mark(let time) = underWay { _ = metadata.markStale(at: time) }
-            let isUpdated = updateBelow(variant, of: key, metadata, since: start)
+            let isUpdated = updateBelow(variant, of: key, metadata, since: start, isConfirmed: ticket != nil)
             memory.update(key) { record in
                 if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
             }
@@ -311,21 +311,23 @@ extension TieredStore {
         }
     }
 
-    /// False if the layers below do not have the variant any more.
+    /// False if the layers below do not have the variant any more, so that memory must not have it either.
+    /// - Parameter isConfirmed: whether the origin has just said that the response is still right.
     private func updateBelow(
-        _ variant: StoredVariant, of key: RequestKey, _ metadata: EntryMetadata, since start: StoreTicket
+        _ variant: StoredVariant, of key: RequestKey, _ metadata: EntryMetadata, since start: StoreTicket,
+        isConfirmed: Bool
     ) -> Bool {
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
         let now = MonotonicTime.nanoseconds
         if disk.update(metadata, of: key, replacing: variant.metadata, usedAt: now) { return true }
-        // The disk has evicted the entry, or could not write it. Memory has the whole entry and stores it again, unless
-        // it was removed. Among others it does not: one of them may be removing the entry at this moment, and would not
-        // find what is written after its removal. No look shows that: its last row may still come. What the disk is
-        // still to write was never there to be removed.
+        // The disk has evicted the entry, or could not write it. Memory has the whole entry.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         disk.checkNow()
-        if diskStore?.isShared == true, !isUnwritten(variant.metadata, of: key) { return false }
         if removals.wasRemoved(key, metadata, since: start) { return false }
+        // Its file is not written again: another cache may be removing the entry at this moment, and would not find what
+        // is written after its removal. No look shows that: its last row may still come. It takes the entry out of
+        // memory. What the disk is still to write was never there to be removed.
+        if diskStore != nil, !isUnwritten(variant.metadata, of: key) { return isConfirmed }
         return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
     }
 }
