@@ -253,10 +253,18 @@ import Testing
         let stopped = LoadReader(request, from: cache, over: network, acceptsPieces: true)
         #expect(try await stopped.head().status == 200)
         if !saidByTransport { request.timeoutInterval = 0.02 }
-        let late = LoadReader(request, from: cache, over: other, acceptsPieces: true)
-        #expect(try await late.next() == Data("whole".utf8))
-        #expect(try await late.next() == nil)
-        #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)
+        while true {
+            let late = LoadReader(request, from: cache, over: other, acceptsPieces: true)
+            do {
+                #expect(try await late.next() == Data("whole".utf8))
+                #expect(try await late.next() == nil)
+                break
+            } catch let error as URLError where error.code == .timedOut && request.timeoutInterval < 20 {
+                // A busy machine has not brought the answer in that time.
+                request.timeoutInterval *= 4
+            }
+        }
+        #expect(network.requests.count == 1 && stopped.report.isStored == nil)
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
     }
 

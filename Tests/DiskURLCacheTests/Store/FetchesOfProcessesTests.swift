@@ -99,17 +99,26 @@
             settings.sharesFetches = true
             settings.clock = ManualClock(Date()).wallClock
             let cache = DiskURLCache(configuration: settings)
-            let exchanges = Exchanges()
             var request = URLRequest(url: origin.url("/a"))
+            let network = MemoryTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "no-store"])
+                exchange.piece("own")
+                exchange.end()
+            }
             request.timeoutInterval = 1
-            let client = PieceClient()
-            let driver = LoadDriver(cache: cache, request: request, transport: exchanges.network(), client: client)
-            driver.start()
-            let exchange = await exchanges.next(1)
-            exchange.head(200, ["Cache-Control": "no-store"])
-            exchange.piece("own")
-            exchange.end()
-            #expect(await client.heard { $0.hasEnded }.text == "own")
+            while true {
+                let client = PieceClient()
+                let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
+                driver.start()
+                let heard = await client.heard { $0.hasEnded }
+                // A busy machine has not got the answer in that time.
+                if (heard.error as? URLError)?.code == .timedOut, request.timeoutInterval < 20 {
+                    request.timeoutInterval *= 4
+                    continue
+                }
+                #expect(heard.text == "own")
+                break
+            }
             gate.open()
             #expect(child.nextLine() == "1")
             child.release()

@@ -48,6 +48,24 @@
             #expect(try directory.records == [])
         }
 
+        /// A cache that takes itself to be alone writes it no more than others do: another one may have come a moment
+        /// ago. Memory goes on having what the origin has confirmed; a pin says that nothing is on disk.
+        @Test func whatTheDiskHasLostIsNotWrittenAgainFromMemory() throws {
+            let cache = directory.open()
+            cache.put("body")
+            for record in try directory.records {
+                try FileManager.default.removeItem(at: directory.url.appendingPathComponent("records/" + record))
+            }
+            let key = try #require(cache.key(for: Responses.request("/a")))
+            let (store, now) = (cache.store, Date())
+            let found = try #require(store.lookup(key).variants().first?.metadata)
+            let confirmed = store.update(found, of: key, ticket: store.ticket(at: now)) { $0.storedAt = now + 1 }
+            #expect(confirmed?.storedAt == now + 1)
+            #expect(try directory.records == [] && cache.found() == "body")
+            #expect(!cache.setPinned(true, for: Responses.request("/a")))
+            #expect(try directory.records == [] && cache.found() == nil)
+        }
+
         // MARK: Processes
 
         static let removals = Removal.allCases.map(\.rawValue) + ["inspector"]
