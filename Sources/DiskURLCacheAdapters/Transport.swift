@@ -21,7 +21,7 @@ extension DiskURLCache {
         /// - The cache may have added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head
         ///   like any other.
         /// - The Swift task is cancelled when no load needs the answer any more. So on Linux do not await
-        ///   `URLSession.data(for:)` here: Foundation may stand still at such a cancellation (<doc:Limits>). A task with
+        ///   `URLSession.data(for:)` here: Foundation may stand still at such a cancellation ("Limits"). A task with
         ///   a handler or a delegate may be cancelled.
         /// - If the head has not arrived after `request.timeoutInterval` seconds, redirects included, the task is
         ///   cancelled. In a session of `makeSession(configuration:delegate:delegateQueue:through:variant:)` its
