@@ -199,6 +199,23 @@ private func load(_ count: Int, in session: URLSession, _ cache: DiskURLCache, _
     }
 }
 
+/// A cache of which another process has the folder: it was there first, and is called the owner.
+private func makeGuest(memory: Int = 64 << 20) -> DiskURLCache {
+    let owner = Process()
+    owner.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    owner.arguments = ["own", "0", scratch.path]
+    let (orders, answers) = (Pipe(), Pipe())
+    owner.standardInput = orders
+    owner.standardOutput = answers
+    do { try owner.run() } catch { fail("\(error)") }
+    _ = answers.fileHandleForReading.availableData
+    // The owner ends when the pipe is closed, with this process.
+    others.append(orders)
+    return makeCache(memory: memory)
+}
+
+nonisolated(unsafe) private var others: [Pipe] = []
+
 private func store(_ count: Int, keys: DiskURLCache.KeyPolicy = .standard) {
     let cache = makeCache(memory: 0, keys: keys)
     _ = filled(cache)
@@ -233,6 +250,47 @@ private let operations: [String: (Int) -> Void] = [
     "store": { store($0) },
     // Under keys that are not the URLs, so that a record needs a SHA-256.
     "store-other-key": { store($0, keys: .standard.sortingQueryItems()) },
+    // A refresh: memory has the response that is replaced.
+    "store-again": { count in
+        let cache = makeCache()
+        let requests = filled(cache)
+        let responses = requests.map { Content.cached($0) }
+        measure(cache, count) { cache.storeCachedResponse(responses[$0 % entries], for: requests[$0 % entries]) }
+    },
+    "guest-miss": { count in
+        let cache = makeGuest()
+        _ = filled(cache)
+        let absent = (entries..<2 * entries + count).map(Content.request)
+        measure(cache, count) { number in
+            if cache.cachedResponse(for: absent[number]) != nil { fail("a hit") }
+        }
+    },
+    "guest-disk-hit": { count in
+        let cache = makeGuest(memory: 0)
+        let requests = filled(cache)
+        measure(cache, count) { number in
+            if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
+        }
+    },
+    "guest-store": { count in
+        let cache = makeGuest()
+        _ = filled(cache)
+        let requests = (0..<entries + count).map { Content.request(entries + $0) }
+        let responses = requests.map { Content.cached($0) }
+        measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
+    },
+    "guest-remove": { count in
+        let cache = makeGuest()
+        let requests = filled(cache, entries + count)
+        measure(cache, count) { cache.removeCachedResponse(for: requests[$0]) }
+    },
+    "own": { _ in
+        let cache = makeCache()
+        cache.flush()
+        FileHandle.standardOutput.write(Data("opened".utf8))
+        _ = readLine()
+        withExtendedLifetime(cache) {}
+    },
     "store-memory-only": { count in
         let cache = makeCache()
         _ = filled(cache)

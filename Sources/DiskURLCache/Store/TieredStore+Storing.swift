@@ -281,34 +281,43 @@ extension TieredStore {
         _ change: (inout EntryMetadata) -> Void
     ) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
-            disk?.checkIfShared()
-            let start = removals.ticket(at: .distantPast)
-            let variants = lookup(key).variants()
-            guard let variant = variants.first(where: { $0.metadata.isSameResponse(as: found) }) else { return nil }
-            if let ticket, removals.change(of: key, variant.metadata, since: ticket) != .none { return nil }
-            let old = variant.metadata
-            var metadata = old
-            let underWay = removals.underWay(key, metadata)
-            if underWay == .removal {
-                erase(key, metadata.varyKey)
-                return nil
-            }
-            change(&metadata)
-            if ticket == nil {
-                metadata.revise()
-            } else {
-                let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
-                metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
-            }
-            if case .mark(let time) = underWay { _ = metadata.markStale(at: time) }
-            let isUpdated = updateBelow(variant, of: key, metadata, since: start, isConfirmed: ticket != nil)
-            memory.update(key) { record in
-                if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
-            }
-            weakResponses.removeValue(for: key)
-            takeUnwritten(key) { $0.isSameResponse(as: old) }
-            return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
+            let updated = updateOnce(found, of: key, ticket: ticket, change)
+            // The record may have got a mark, or the change of another process, since it was found. Then that one is
+            // changed. A 304 is not for it.
+            return updated == nil && ticket == nil ? updateOnce(found, of: key, ticket: nil, change) : updated
         }
+    }
+
+    private func updateOnce(
+        _ found: EntryMetadata, of key: RequestKey, ticket: StoreTicket?, _ change: (inout EntryMetadata) -> Void
+    ) -> EntryMetadata? {
+        disk?.checkIfShared()
+        let start = removals.ticket(at: .distantPast)
+        let variants = lookup(key).variants()
+        guard let variant = variants.first(where: { $0.metadata.isSameResponse(as: found) }) else { return nil }
+        if let ticket, removals.change(of: key, variant.metadata, since: ticket) != .none { return nil }
+        let old = variant.metadata
+        var metadata = old
+        let underWay = removals.underWay(key, metadata)
+        if underWay == .removal {
+            erase(key, metadata.varyKey)
+            return nil
+        }
+        change(&metadata)
+        if ticket == nil {
+            metadata.revise()
+        } else {
+            let latest = variants.map(\.metadata.sequence).max() ?? old.sequence
+            metadata.sequence = sequence.next(at: metadata.storedAt, after: latest)
+        }
+        if case .mark(let time) = underWay { _ = metadata.markStale(at: time) }
+        let isUpdated = updateBelow(variant, of: key, metadata, since: start, isConfirmed: ticket != nil)
+        memory.update(key) { record in
+            if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
+        }
+        weakResponses.removeValue(for: key)
+        takeUnwritten(key) { $0.isSameResponse(as: old) }
+        return isUpdated && !erasesIfRemoved(metadata, of: key, since: start) ? metadata : nil
     }
 
     /// False if the layers below do not have the variant any more, so that memory must not have it either.

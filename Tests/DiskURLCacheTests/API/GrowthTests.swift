@@ -82,6 +82,8 @@
                     last = use
                 }
                 rounds += 1
+                // Who waits for this process waits for each round, however slow the machine is.
+                ChildProcess.say("round \(rounds)")
             }
             let counted = (rounds - 4) * loads
             ChildProcess.say("\(counted) loads each: \(growth.plain) bytes without, \(growth.cached) with")

@@ -99,7 +99,9 @@ import Testing
         cache.flush()
         #expect(names("/records") == [], comment)
         #expect(!cache.contains(Responses.request(url)), comment)
-        #expect((cache.store.disk as? DiskStore)?.incoming.bytes == 0, comment)
+        // On a busy machine that queue may have begun only now.
+        await eventually("no space for a body that came late") { (cache.store.disk as? DiskStore)?.incoming.bytes == 0 }
+        #expect(!cache.contains(Responses.request(url)), comment)
     }
 
     // MARK: Storing

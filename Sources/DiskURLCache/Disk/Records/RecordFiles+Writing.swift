@@ -73,7 +73,8 @@ extension RecordFiles {
                 reserved = slot
                 record.footer.name = slot.name
                 let status = try writer.fill(slot, with: &record, place)
-                let written = record.footer
+                let written = LoadedRecord(
+                    footer: record.footer, metadata: record.metadata, content: .unread, status: status)
                 return try disk.withIO { io throws(Errno) in
                     // The folder was cleared meanwhile, and the slot's file with it.
                     guard io.directory.identity?.folder == slot.folder else { throw Errno(EEXIST) }
@@ -81,7 +82,7 @@ extension RecordFiles {
                         _ = giveBack(slot, after: Errno(ENOENT), taken: &taken)
                         return false
                     }
-                    let isKept = try publish(written, in: slot, status, place, usedAt: usedAt, &io.events)
+                    let isKept = try publish(written, in: slot, place, usedAt: usedAt, &io.events)
                     // If the new metadata make it a different variant, it did not replace the old record.
                     if isKept, let rewritten, self.status(of: rewritten.name) != nil {
                         unlink(rewritten.name, &io.events)
@@ -142,8 +143,7 @@ extension RecordFiles {
     ///   slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
     private func publish(
-        _ footer: RecordFooter, in slot: ReservedSlot, _ status: FileStatus, _ place: BodyPlace, usedAt: UInt64,
-        _ events: inout [DiskEvent]
+        _ written: LoadedRecord, in slot: ReservedSlot, _ place: BodyPlace, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         catalog.endWriting(slot.name)
         switch place {
@@ -153,19 +153,17 @@ extension RecordFiles {
         case .memory:
             // Another process may have found the record as soon as it was whole, and removed it for a newer one. What
             // that process told may have been heeded already.
-            if !writer.isAlone(), isGone(slot.name, status.identity) {
+            if !writer.isAlone(), isGone(slot.name, written.status.identity) {
                 examineLater(slot.name.key)
                 return false
             }
         }
-        let variant = UInt32(truncatingIfNeeded: footer.varyHash)
-        let row = IndexRow(footer, status, accessedAt: clock.now().recordSeconds)
+        let row = IndexRow(written.footer, written.status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        let hasOlder = slot.rows.contains { $0.varyHash == variant && $0.slot != row.slot }
+        let hasOlder = slot.rows.contains { $0.varyHash == row.varyHash && $0.slot != row.slot }
         guard hasOlder else { return true }
         // Not earlier: until the new record is whole, lookups need the older one.
-        let slots = slot.rows.reduce(Slots(row.slot)) { $0.union(Slots($1.slot)) }
-        return settle(row.name, among: slots, &events)
+        return settle(written, row, among: slot.rows.reduce([]) { $0.union(Slots($1.slot)) }, &events)
     }
 
     /// Whether the slot has a different file by now, or none. False if that cannot be found out.

@@ -193,16 +193,24 @@ struct RecordFiles: Sendable {
         }
     }
 
-    /// Removes the records that a record replaces which was just written. The files decide, not the rows: another
-    /// process may have written into the slot of a row.
+    /// Removes the records that a record replaces which was just written. Among others the files decide, not the rows:
+    /// another process may have written into the slot of a row. A cache that is alone knows what it has written.
     /// - Parameter slots: those in which such a record may be.
     /// - Returns: false if another process has stored a later response of the variant, which stays.
-    func settle(_ written: RecordName, among slots: Slots, _ events: inout [DiskEvent]) -> Bool {
-        let others = catalog.read { $0.rows(of: written.key) }.filter { !slots.contains($0.slot) }
-        var found = read(written.key, slots, &events, suspects: [])
-        removeReplaced(in: &found, writtenNow: written.slot, &events)
-        if catalog.state.isCurrent { _ = catalog.replaceRows(of: written.key, by: others + found.rows) }
-        return found.rows.contains { $0.slot == written.slot }
+    func settle(
+        _ written: LoadedRecord, _ row: IndexRow, among slots: Slots, _ events: inout [DiskEvent]
+    ) -> Bool {
+        let own = Slots(row.slot)
+        let others = catalog.read { $0.rows(of: row.key) }.filter { !slots.union(own).contains($0.slot) }
+        let isKnown = writer.isAlone()
+        var found = read(row.key, isKnown ? slots.subtracting(own) : slots.union(own), &events, suspects: [])
+        if isKnown {
+            found.records.append(written)
+            found.rows.append(row)
+        }
+        removeReplaced(in: &found, writtenNow: row.slot, &events)
+        if catalog.state.isCurrent { _ = catalog.replaceRows(of: row.key, by: others + found.rows) }
+        return found.rows.contains { $0.slot == row.slot }
     }
 
     /// Reads the heads of the records in some slots. Removes damaged ones.

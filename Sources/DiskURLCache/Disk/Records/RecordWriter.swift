@@ -3,6 +3,7 @@ import Foundation
 /// A record that is ready to be written, except for its slot.
 package struct PreparedRecord: Sendable {
     var footer: RecordFooter
+    let metadata: EntryMetadata
     /// The metadata, followed by space for the footer.
     private var tail: ByteWriter
     /// The bytes before the tail; empty if only a file has them.
@@ -26,6 +27,7 @@ package struct PreparedRecord: Sendable {
         guard metadata.placement == .memoryAndDisk, MetadataCodec.write(metadata, to: &tail, keepsURL: keepsURL)
         else { return nil }
         self.body = body
+        self.metadata = metadata
         footer = RecordFooter(
             name: RecordName(key: key.name, slot: 0), digest: key.digest, isOfURL: key.isItsURL,
             isPinned: metadata.isPinned,
