@@ -34,7 +34,7 @@ private struct Canned: DiskURLCache.Transport {
 private enum Content {
     static let body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
-    static func fields(_ cacheControl: String) -> [(name: String, value: String)] {
+    static func fields(_ cacheControl: String, hasValidators: Bool = true) -> [(name: String, value: String)] {
         [
             ("Accept-Ranges", "bytes"),
             ("Access-Control-Allow-Origin", "*"),
@@ -48,7 +48,7 @@ private enum Content {
             ("Vary", "Accept-Encoding"),
             ("X-Content-Type-Options", "nosniff"),
             ("X-Request-Id", "0f8fad5b-d9cb-469f-a165-70867728950e"),
-        ]
+        ].filter { hasValidators || !["ETag", "Last-Modified"].contains($0.0) }
     }
 
     private static let date: String = {
@@ -73,8 +73,9 @@ private enum Content {
         return CachedURLResponse(response: response, data: body, userInfo: nil, storagePolicy: policy)
     }
 
-    static func transport(_ cacheControl: String) -> Canned {
-        Canned(head: DiskURLCache.Head(status: 200, fields: fields(cacheControl)), body: body)
+    static func transport(_ cacheControl: String, hasValidators: Bool) -> Canned {
+        let fields = fields(cacheControl, hasValidators: hasValidators)
+        return Canned(head: DiskURLCache.Head(status: 200, fields: fields), body: body)
     }
 }
 
@@ -143,9 +144,9 @@ private func filled(_ cache: DiskURLCache, _ count: Int = entries) -> [URLReques
 }
 
 /// `count` loads one after another by a transport that answers at once; of as many URLs, or of those that are stored.
-private func load(_ count: Int, _ cacheControl: String, again: Bool = false) {
+private func load(_ count: Int, _ cacheControl: String, again: Bool = false, hasValidators: Bool = true) {
     let cache = makeCache()
-    let transport = Content.transport(cacheControl)
+    let transport = Content.transport(cacheControl, hasValidators: hasValidators)
     let requests = (0..<entries + count).map(Content.request)
     measure(cache, count) { number in
         let stream = try await cache.load(requests[again ? number % entries : number], through: transport)
@@ -199,26 +200,33 @@ private func load(_ count: Int, in session: URLSession, _ cache: DiskURLCache, _
     }
 }
 
-/// A cache of which another process has the folder: it was there first, and is called the owner.
-private func makeGuest(memory: Int = 64 << 20) -> DiskURLCache {
-    let owner = Process()
-    owner.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    owner.arguments = ["own", "0", scratch.path]
+/// Another process opens the folder, and stays until this one ends.
+private func beginOther() {
+    let other = Process()
+    other.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    other.arguments = ["other", "0", scratch.path]
     let (orders, answers) = (Pipe(), Pipe())
-    owner.standardInput = orders
-    owner.standardOutput = answers
-    do { try owner.run() } catch { fail("\(error)") }
+    other.standardInput = orders
+    other.standardOutput = answers
+    do { try other.run() } catch { fail("\(error)") }
     _ = answers.fileHandleForReading.availableData
-    // The owner ends when the pipe is closed, with this process.
     others.append(orders)
+}
+
+/// A cache of which another process has the folder: it was there first, and is its owner.
+private func makeGuest(memory: Int = 64 << 20) -> DiskURLCache {
+    beginOther()
     return makeCache(memory: memory)
 }
 
 nonisolated(unsafe) private var others: [Pipe] = []
 
-private func store(_ count: Int, keys: DiskURLCache.KeyPolicy = .standard) {
-    let cache = makeCache(memory: 0, keys: keys)
+private func store(
+    _ count: Int, in cache: DiskURLCache? = nil, keys: DiskURLCache.KeyPolicy = .standard, isAlone: Bool = true
+) {
+    let cache = cache ?? makeCache(memory: 0, keys: keys)
     _ = filled(cache)
+    if !isAlone { beginOther() }
     let requests = (0..<entries + count).map { Content.request(entries + $0) }
     let responses = requests.map { Content.cached($0) }
     measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
@@ -272,21 +280,17 @@ private let operations: [String: (Int) -> Void] = [
             if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
         }
     },
-    "guest-store": { count in
-        let cache = makeGuest()
-        _ = filled(cache)
-        let requests = (0..<entries + count).map { Content.request(entries + $0) }
-        let responses = requests.map { Content.cached($0) }
-        measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
-    },
+    "guest-store": { store($0, in: makeGuest()) },
+    "owner-among-others-store": { store($0, isAlone: false) },
     "guest-remove": { count in
         let cache = makeGuest()
         let requests = filled(cache, entries + count)
         measure(cache, count) { cache.removeCachedResponse(for: requests[$0]) }
     },
-    "own": { _ in
+    "other": { _ in
         let cache = makeCache()
-        cache.flush()
+        // So that the others hear of it.
+        _ = filled(cache, 1)
         FileHandle.standardOutput.write(Data("opened".utf8))
         _ = readLine()
         withExtendedLifetime(cache) {}
@@ -337,6 +341,7 @@ private let operations: [String: (Int) -> Void] = [
     },
     "load-not-stored": { load($0, "no-store") },
     "load-stored": { load($0, "max-age=86400") },
+    "load-replaced": { load($0, "max-age=0", again: true, hasValidators: false) },
     "load-revalidated": { load($0, "max-age=0", again: true) },
 ]
 
