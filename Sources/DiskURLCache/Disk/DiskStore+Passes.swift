@@ -118,7 +118,7 @@ extension DiskStore {
     /// on meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
-        var saved = catalog.read { $0.leastRecentFirst }
+        var saved = catalog.read { $0 }.leastRecentFirst
         var savedAt = Int64.max
         var isRejected = false
         let start = MonotonicTime.seconds
@@ -237,14 +237,15 @@ extension DiskStore {
         }
         guard isDue else { return }
         var nextExpiry = Double.infinity
-        let bytes = catalog.change { index in
+        let index = catalog.change { index in
             index.noteSaved()
-            return IndexFile.unsealed(count: index.count) { put in
-                index.forEachLeastRecentFirst { row in
-                    if configuration.hasAges { nextExpiry = min(nextExpiry, configuration.expiry(of: row)) }
-                    put(row)
-                    return true
-                }
+            return index
+        }
+        let bytes = IndexFile.encode(count: index.count) { put in
+            index.forEachLeastRecentFirst { row in
+                if configuration.hasAges { nextExpiry = min(nextExpiry, configuration.expiry(of: row)) }
+                put(row)
+                return true
             }
         }
         if configuration.hasAges {

@@ -111,7 +111,7 @@ extension DiskStore {
     private func allRows() throws(Errno) -> [IndexRow] {
         if refresh() {
             for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
-            return catalog.read { $0.leastRecentFirst }
+            return catalog.read { $0 }.leastRecentFirst
         }
         do throws(Errno) {
             return try FolderListing(files, paths, owner: configuration.owner).records.map {

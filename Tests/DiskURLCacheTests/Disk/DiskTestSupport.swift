@@ -221,11 +221,7 @@ extension DiskStore {
 extension IndexFile {
     static func encode(_ index: DiskIndex) -> [UInt8] { encode(index.leastRecentFirst) }
 
-    static func encode(_ rows: [IndexRow]) -> [UInt8] {
-        var bytes = unsealed(count: rows.count) { rows.forEach($0) }
-        seal(&bytes)
-        return bytes
-    }
+    static func encode(_ rows: [IndexRow]) -> [UInt8] { encode(count: rows.count) { rows.forEach($0) } }
 }
 
 extension DiskWriteResult {

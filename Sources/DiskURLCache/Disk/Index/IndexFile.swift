@@ -18,34 +18,24 @@ package struct IndexFile {
 
     // MARK: Bytes
 
-    /// The rows in the form of a file; the rest of its bytes comes by `seal`, since whoever calls this holds the lock
-    /// of the rows.
     /// - Parameter forEachRow: calls its argument with each row in the order of use, the least recent first.
-    @inline(__always)
-    static func unsealed(count: Int, _ forEachRow: (_ put: (IndexRow) -> Void) -> Void) -> [UInt8] {
+    static func encode(count: Int, _ forEachRow: (_ put: (IndexRow) -> Void) -> Void) -> [UInt8] {
         let layout = IndexFileLayout(count: count)
         return [UInt8](unsafeUninitializedCapacity: layout.length) { buffer, count in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
             var index = 0
             forEachRow { row in
-                row.write(to: UnsafeMutableRawBufferPointer(buffer), layout, at: index)
+                row.write(to: bytes, layout, at: index)
                 index += 1
             }
-            count = layout.length
-        }
-    }
-
-    /// Adds all that is not in the rows.
-    static func seal(_ bytes: inout [UInt8]) {
-        guard let count = IndexFileLayout.count(forLength: bytes.count) else { return }
-        let layout = IndexFileLayout(count: count)
-        bytes.withUnsafeMutableBytes { bytes in
             for piece in layout.fixed {
                 UnsafeMutableRawBufferPointer(rebasing: bytes[piece.offset...]).copyBytes(from: piece.bytes)
             }
             layout.writeReferences(to: bytes)
             bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
-            let sum = Checksum.of(UnsafeRawBufferPointer(bytes))
+            let sum = Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<layout.length]))
             bytes.storeBytes(of: sum.littleEndian, toByteOffset: layout.checksumOffset, as: UInt64.self)
+            count = layout.length
         }
     }
 
@@ -103,10 +93,7 @@ package struct IndexFile {
     }
 
     /// Writes the whole index to a new file, which then replaces the old one.
-    /// - Parameter unsealed: its bytes without the checksum.
-    func save(_ unsealed: consuming [UInt8]) throws(Errno) {
-        var bytes = unsealed
-        Self.seal(&bytes)
+    func save(_ bytes: [UInt8]) throws(Errno) {
         try? files.unlink(paths.newIndex)
         let file = try files.openRegular(paths.newIndex, O_WRONLY | O_CREAT | O_EXCL).file
         do throws(Errno) {
