@@ -93,7 +93,8 @@ extension DiskURLCache {
     /// stored or not. The file is a copy: the app may change it. A stored body is copied by the system where it can do
     /// that: it takes no memory, and on some file systems no space.
     ///
-    /// The file appears when the body is whole, and with any status: look at `response.statusCode`. A process that is
+    /// The file appears when the body is whole, and with any status: look at `response.statusCode`. But an answer with a
+    /// status of 400 or more replaces no file. A process that is
     /// killed meanwhile leaves a hidden file beside it, whose name ends with `.partial`.
     ///
     /// **A download that broke off** goes on with `resuming`. What has come stays in two hidden files beside the
@@ -101,15 +102,16 @@ extension DiskURLCache {
     /// The next call with the same URL and target asks for the rest by `Range` and `If-Range` (RFC 9110 §13.1.5). It
     /// begins anew if the response has changed, or if the origin does not send just that rest. Only responses with a
     /// strong `ETag` and without a content coding go on. The length of the whole, and a digest that the response states
-    /// (RFC 9530), are compared. The whole is stored as after a load in one go, and its head is returned. There is no
+    /// (RFC 9530), are compared. The whole is stored as after a load in one go, and its head is returned; the report is
+    /// that of the request for the rest, which is a bypass. There is no
     /// effect on a request that has a body, a `Range` or a condition, and none while another download of the target is
     /// on its way.
     /// - Parameters:
     ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
     ///     files.
-    ///   - replacingFile: a file that is there is replaced when the new one is whole, in one step; if the load fails it
-    ///     stays as it is. Otherwise it is an error.
+    ///   - replacingFile: a file that is there is replaced when the new one is whole, in one step; if the load fails, or
+    ///     the status is 400 or more, it stays as it is. Otherwise it is an error.
     ///   - resuming: goes on where an earlier call broke off, and lets a later one go on.
     ///   - fallback: see ``data(for:fallback:session:)``.
     ///   - session: see ``data(for:fallback:session:)``.
@@ -130,7 +132,7 @@ extension DiskURLCache {
         }
         if file.isResumable { return try await resume(request, file, begin) }
         let stream = try await begin(request)
-        try await stream.write(to: file)
+        try await file.take(stream)
         return (stream.response, stream.report)
     }
 

@@ -21,7 +21,7 @@ extension DiskURLCache {
             try file.publish()
         } else {
             // An error is no new version, so the part stays.
-            try await stream.write(to: file.sibling())
+            try await file.sibling().take(stream)
         }
         return (stream.response, stream.report)
     }
@@ -43,7 +43,7 @@ extension DiskURLCache {
             try await copy(stream, to: file, length: part.length)
         case 200, 206, 416: return nil
         default:
-            try await stream.write(to: file.sibling())
+            try await file.sibling().take(stream)
             return (stream.response, stream.report)
         }
         guard let sent = stream.reader.exchange(answer), let url = answer.url else { return nil }

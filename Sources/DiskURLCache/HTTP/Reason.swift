@@ -101,7 +101,7 @@ extension DiskURLCache.Reason {
     public static let staleIfError = Self("stale-if-error", "allowed by stale-if-error", "RFC 5861 §4")
     /// ``DiskURLCache/DiskURLCache/isOffline`` is true.
     static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
-    static let anyAge = Self("any-age", "the app accepts any age (by cachePolicy or answers(for:))")
+    static let anyAge = Self("any-age", "the app accepts any age (by cachePolicy, answers(for:) or within:)")
     /// ``Options/Fallback/anyStored``: used against the server's word, since the network failed or is not to be used.
     public static let anyStored = Self("any-stored", "the app accepts any stored response instead of none")
     /// - Parameter prohibition: what HTTP says against it.

@@ -78,6 +78,15 @@ final class DestinationFile: Sendable {
         }
     }
 
+    /// Gets the whole body and its name. An error of the server takes the place of no file that is there.
+    func take(_ stream: DiskURLCache.ResponseStream) async throws {
+        if replacesFile, stream.delivered.status >= 400, access(url.path, F_OK) == 0 {
+            for try await _ in stream {}
+        } else {
+            try await stream.write(to: self)
+        }
+    }
+
     /// Works on a queue where the disk may be slow.
     private func onQueue(_ work: @escaping @Sendable (DestinationFile) throws(Errno) -> Void) async throws {
         let failure = await withCheckedContinuation { continuation in

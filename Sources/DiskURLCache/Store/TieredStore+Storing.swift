@@ -333,9 +333,9 @@ extension TieredStore {
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         disk.checkNow()
         if removals.wasRemoved(key, metadata, since: start) { return false }
-        // Its file is not written again: another cache may be removing the entry at this moment, and would not find what
-        // is written after its removal. No look shows that: its last row may still come. It takes the entry out of
-        // memory. What the disk is still to write was never there to be removed.
+        // Its file is not written again: another cache may be removing the entry at this moment, and would not find
+        // what is written after its removal. No look shows that: its last row may still come. It takes the entry out
+        // of memory. What the disk is still to write was never there to be removed.
         if diskStore != nil, !isUnwritten(variant.metadata, of: key) { return isConfirmed }
         return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
     }

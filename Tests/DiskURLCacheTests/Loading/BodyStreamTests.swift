@@ -126,6 +126,23 @@ import Testing
     /// The unfinished file of a load that failed goes when the queue that wrote it has let go of it.
     private func hasOnly(_ names: String...) async { await eventually("only \(names)") { self.names == names } }
 
+    /// An archive that somebody has is not lost since the server is out of order.
+    @Test(arguments: [false, true]) func anErrorOfTheServerReplacesNoFile(resuming: Bool) async throws {
+        let origin = try OriginServer { _ in .status(503, "Service Unavailable", ["Cache-Control": "no-store"]) }
+        let file = folder.appendingPathComponent("a")
+        func load() async throws -> Int {
+            try await cache.file(
+                for: URLRequest(url: origin.url("/a")), at: file, replacingFile: true, resuming: resuming
+            ).response.statusCode
+        }
+        #expect(try await load() == 503)
+        #expect(names == ["a"])
+        try Data("good".utf8).write(to: file)
+        #expect(try await load() == 503)
+        #expect(try Data(contentsOf: file) == Data("good".utf8))
+        await hasOnly("a")
+    }
+
     /// A job of CI that runs twice.
     @Test func aFileIsReplacedInOneStepIfTheAppSaysSo() async throws {
         let origin = try origin()

@@ -138,6 +138,19 @@
             #expect(try directory.records == [])
         }
 
+        /// It is in the place of the one in which something was removed, and another cache is there already.
+        @Test func nothingIsToldInAnotherDirectory() throws {
+            let owner = directory.open()
+            owner.put("old")
+            owner.remove(.all)
+            try FileManager.default.moveItem(at: directory.url, to: directory.scratch.appending("aside"))
+            let other = directory.open(SystemFiles(), .resting)
+            other.put("new")
+            owner.look()
+            other.forgetMemory()
+            #expect(other.foundLater() == "new")
+        }
+
         /// The guest has read the response while it could not be heard of: the owner told nobody of its removal.
         @Test func aGuestThatCouldNotComeForgetsWhatItReadMeanwhile() {
             let owner = directory.open()

@@ -5,8 +5,8 @@
 /// uniquely; along the order of use `lastUse` never falls. Recency is this order: a wall clock that is set back changes
 /// nothing here.
 ///
-/// A value that knows neither locks nor files; its owner has those. A copy shares its memory with the original, so it is
-/// made under a lock in no time, and read without the lock. Of the rows a change then copies one page; of all else,
+/// A value that knows neither locks nor files; its owner has those. A copy shares its memory with the original, so it
+/// is made under a lock in no time, and read without the lock. Of the rows a change then copies one page; of all else,
 /// which is small, the whole.
 struct DiskIndex: Sendable {
     private(set) var count = 0

@@ -110,6 +110,9 @@ final class Membership: Sendable {
         } else if store.catalog.isAlone {
             do throws(Errno) {
                 _ = try place.files.status(at: place.paths.changesBytes)
+                // The file may be in another directory that has taken the place: nothing was removed there.
+                let directory = try? place.files.status(at: place.paths.directory + "/.").identity
+                guard directory == state.directory else { return come(&state, store, mayMake) }
                 appear(&state, store, isAfterAnother: false)
             } catch {
                 guard error.isMissing else { return store.heed([.removedAll]) }
