@@ -169,8 +169,10 @@ import Testing
         request.httpBody = Data("x".utf8)
         let record = await delegate.run(harness.session.dataTask(with: request))
         #expect((record.error == nil) == givesCredentials)
-        let text = givesCredentials ? "4" : "1"
-        #expect(await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data == Data(text.utf8))
+        let data = await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data
+        // Foundation sends a request twice if its connection had just been closed.
+        #expect(data == Data("\(givesCredentials ? origin.requests.count : 1)".utf8))
+        #expect((data != Data("1".utf8)) == givesCredentials)
     }
 
     @Test func delegateRefusesCredentials() async throws {
