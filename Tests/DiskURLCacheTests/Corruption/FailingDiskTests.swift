@@ -234,7 +234,8 @@ import Testing
             store.store(.test(testBody(99)), for: .test("new"))
             store.flush()
             store.flush()
-            #expect(files.takeCalls().filter { $0.operation == .unlink }.count < 200)
+            // Some fifty in each pass, of which some come by themselves. A loop would make thousands.
+            #expect(files.takeCalls().filter { $0.operation == .unlink }.count < 1_000)
             for number in 0..<50 { #expect(store.body(.test("\(number)")) == testBody(number)) }
             #expect(!store.contains(.test("new")))
             // Cleared all the same, as far as anybody can see.
