@@ -93,9 +93,9 @@ extension DiskURLCache {
     /// stored or not. The file is a copy: the app may change it. A stored body is copied by the system where it can do
     /// that: it takes no memory, and on some file systems no space.
     ///
-    /// The file appears when the body is whole, and with any status: look at `response.statusCode`. But an answer with a
-    /// status of 400 or more replaces no file. A process that is
-    /// killed meanwhile leaves a hidden file beside it, whose name ends with `.partial`.
+    /// The file appears when the body is whole, and with any status: look at `response.statusCode`. But an answer with
+    /// a status of 400 or more replaces no file. A process that is killed meanwhile leaves a hidden file beside it,
+    /// whose name ends with `.partial`.
     ///
     /// **A download that broke off** goes on with `resuming`. What has come stays in two hidden files beside the
     /// target, `.NAME.partial` and `.NAME.partial.json`, also if the process is killed: at most 16 MB are lost then.
@@ -110,8 +110,8 @@ extension DiskURLCache {
     ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new
     ///     files.
-    ///   - replacingFile: a file that is there is replaced when the new one is whole, in one step; if the load fails, or
-    ///     the status is 400 or more, it stays as it is. Otherwise it is an error.
+    ///   - replacingFile: a file that is there is replaced when the new one is whole, in one step; if the load fails,
+    ///     or the status is 400 or more, it stays as it is. Otherwise it is an error.
     ///   - resuming: goes on where an earlier call broke off, and lets a later one go on.
     ///   - fallback: see ``data(for:fallback:session:)``.
     ///   - session: see ``data(for:fallback:session:)``.
