@@ -55,7 +55,7 @@ extension DiskURLCache {
         return configuration
     }
 
-    /// - Parameter configuration: is changed and kept, as that of the transport.
+    /// - Parameter configuration: is changed and kept; also that of the transport.
     private func makeSession(
         _ configuration: URLSessionConfiguration, _ delegate: (any URLSessionDelegate)?, _ queue: OperationQueue?,
         through transport: SessionTransport? = nil
@@ -69,8 +69,7 @@ extension DiskURLCache {
         if transport != nil || isCopied {
             // The session has a copy. What is kept beside it must not keep this cache alive after its session.
             configuration.urlCache = nil
-            let outer = OuterSession(
-                session, transport: transport, configuration: isCopied ? configuration : transport?.configuration)
+            let outer = OuterSession(session, transport: transport, configuration: configuration)
             NetworkSessions.shared.add(outer, for: session)
         }
         return session

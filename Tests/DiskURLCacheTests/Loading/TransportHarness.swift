@@ -264,8 +264,6 @@ final class ClosureTransport: DiskURLCache.Transport {
     var requests: [URLRequest] { state.withLock { $0.requests } }
     var heads: [HTTPURLResponse] { state.withLock { $0.heads } }
     var cancelled: Int { state.withLock { $0.cancelled } }
-    /// A busy machine may not have sent the request of a load whose time is short.
-    var hasCancelledAll: Bool { state.withLock { $0.cancelled == $0.requests.count } }
 
     func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
         let request = request.urlRequest

@@ -305,7 +305,7 @@ import Testing
             defer { session.invalidateAndCancel() }
             let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
             #expect(error?.code == .timedOut)
-            await eventually("the transport's end") { transport.hasCancelledAll }
+            await eventually("the transport's end") { transport.cancelled == 1 }
             #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
         }
 
@@ -323,7 +323,7 @@ import Testing
             defer { session.invalidateAndCancel() }
             let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
             #expect(error?.code == .timedOut)
-            await eventually("the transport's end") { transport.hasCancelledAll }
+            await eventually("the transport's end") { transport.cancelled == 1 }
         }
 
         // MARK: Cancellation, backpressure

@@ -311,9 +311,13 @@ import Testing
     @Test func withoutAHeadInTimeTheLoadFails() async throws {
         let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
         let request = request.impatient
-        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
-        #expect(error?.code == .timedOut)
-        await eventually("the cancellation") { transport.hasCancelledAll }
+        // On a busy machine the time may be over before the request is sent.
+        await eventually("a request") {
+            let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+            #expect(error?.code == .timedOut)
+            return !transport.requests.isEmpty
+        }
+        await eventually("the cancellation") { transport.cancelled == transport.requests.count }
     }
 
     /// A load that waits for an equal load sends its own request when half of its time is over.
@@ -350,12 +354,14 @@ import Testing
         _ = try await cache.load(request, through: transport).pieces()
         isDown.set()
         clock.advance(by: 100)
-        let stream = try await cache.load(request.impatient, through: transport)
-        #expect(stream.report.outcome == .staleHit(.memory, because: .staleWhileRevalidate))
-        await eventually("the end of the refresh and its cancellation") {
-            !cache.isRefreshing && transport.cancelled == transport.requests.count - 1
+        // On a busy machine the time may be over before the request is sent.
+        try await eventually("a refresh that is sent") {
+            let stream = try await cache.load(request.impatient, through: transport)
+            #expect(stream.report.outcome == .staleHit(.memory, because: .staleWhileRevalidate))
+            await eventually("the end of the refresh") { !cache.isRefreshing }
+            return transport.requests.count >= 2
         }
-        #expect(transport.requests.count <= 2)
+        await eventually("the cancellation") { transport.cancelled == transport.requests.count - 1 }
     }
 
     // MARK: Readers
