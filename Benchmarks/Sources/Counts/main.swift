@@ -230,6 +230,18 @@ private func store(
     measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
 }
 
+private func hit(_ count: Int, in cache: DiskURLCache) {
+    let requests = filled(cache)
+    measure(cache, count) { number in
+        if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
+    }
+}
+
+private func remove(_ count: Int, in cache: DiskURLCache) {
+    let requests = filled(cache, entries + count)
+    measure(cache, count) { cache.removeCachedResponse(for: requests[$0]) }
+}
+
 private let operations: [String: (Int) -> Void] = [
     "memory-hit": { count in
         let cache = makeCache()
@@ -246,13 +258,7 @@ private let operations: [String: (Int) -> Void] = [
             if cache.cachedResponse(for: absent[number % entries]) != nil { fail("a hit") }
         }
     },
-    "disk-hit": { count in
-        let cache = makeCache(memory: 0)
-        let requests = filled(cache)
-        measure(cache, count) { number in
-            if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
-        }
-    },
+    "disk-hit": { hit($0, in: makeCache(memory: 0)) },
     "store": { store($0) },
     // Under keys that are not the URLs, so that a record needs a SHA-256.
     "store-other-key": { store($0, keys: .standard.sortingQueryItems()) },
@@ -271,20 +277,10 @@ private let operations: [String: (Int) -> Void] = [
             if cache.cachedResponse(for: absent[number]) != nil { fail("a hit") }
         }
     },
-    "guest-disk-hit": { count in
-        let cache = makeGuest(memory: 0)
-        let requests = filled(cache)
-        measure(cache, count) { number in
-            if cache.cachedResponse(for: requests[number % entries])?.data.count != size { fail("no hit") }
-        }
-    },
+    "guest-disk-hit": { hit($0, in: makeGuest(memory: 0)) },
     "guest-store": { store($0, in: makeGuest()) },
     "owner-among-others-store": { store($0, isAlone: false) },
-    "guest-remove": { count in
-        let cache = makeGuest()
-        let requests = filled(cache, entries + count)
-        measure(cache, count) { cache.removeCachedResponse(for: requests[$0]) }
-    },
+    "guest-remove": { remove($0, in: makeGuest()) },
     "other": { _ in
         let cache = makeCache()
         // So that the others hear of it.
@@ -301,11 +297,7 @@ private let operations: [String: (Int) -> Void] = [
         let responses = requests.map { Content.cached($0, .allowedInMemoryOnly) }
         measure(cache, count) { cache.storeCachedResponse(responses[$0], for: requests[$0]) }
     },
-    "remove": { count in
-        let cache = makeCache()
-        let requests = filled(cache, entries + count)
-        measure(cache, count) { cache.removeCachedResponse(for: requests[$0]) }
-    },
+    "remove": { remove($0, in: makeCache()) },
     "data-from-memory": { count in
         let cache = makeCache()
         let requests = filled(cache)
