@@ -6,6 +6,7 @@ import PackageDescription
 //     Documentation/make-reference FOLDER
 // Sources has links to the library's modules.
 // The targets use `package` declarations of each other, so they are in one package here, too.
+// Each is built after those before it: which of them it uses, the library's own manifest says.
 let modules = ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting"]
 
 let package = Package(
@@ -14,6 +15,8 @@ let package = Package(
     products: [.library(name: "DiskURLCache", targets: modules)],
     dependencies: [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0")],
     targets: [.target(name: "DiskURLCache", exclude: ["PrivacyInfo.xcprivacy"])]
-        + modules.dropFirst().map { .target(name: $0, dependencies: ["DiskURLCache"]) },
+        + modules.indices.dropFirst().map { index in
+            .target(name: modules[index], dependencies: modules[..<index].map { .target(name: $0) })
+        },
     swiftLanguageModes: [.v6]
 )
