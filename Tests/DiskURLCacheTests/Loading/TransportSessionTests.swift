@@ -346,9 +346,11 @@ import Testing
         @Test func aSuspendedTaskHoldsTheTransportUp() async throws {
             let piece = String(repeating: "a", count: 256 << 10)
             let pieces = Mutex<[String: Int]>([:])
+            let isSuspended = Flag()
             let transport = ClosureTransport { request, exchange in
                 let path = request.url?.path ?? ""
                 exchange.head(200, ["Cache-Control": "no-store"])
+                if path == "/a" { await isSuspended.isSet() }
                 for _ in 0..<32 {
                     await exchange.piece(piece)
                     pieces.withLock { $0[path, default: 0] += 1 }
@@ -361,6 +363,7 @@ import Testing
             task.resume()
             _ = await delegate.record(of: task) { !$0.responses.isEmpty }
             task.suspend()
+            isSuspended.set()
             // Two whole loads begin and end meanwhile: long enough for all pieces, if nothing held them up.
             for path in ["/b", "/c"] {
                 let other = await delegate.run(session.dataTask(with: Responses.url(path)))
