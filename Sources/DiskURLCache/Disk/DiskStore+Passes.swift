@@ -118,7 +118,7 @@ extension DiskStore {
     /// on meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
-        var saved = catalog.read { $0 }.leastRecentFirst
+        var saved = catalog.read { $0.inOrder }.leastRecentFirst
         var savedAt = Int64.max
         var isRejected = false
         let start = MonotonicTime.seconds
@@ -237,12 +237,12 @@ extension DiskStore {
         }
         guard isDue else { return }
         var nextExpiry = Double.infinity
-        let index = catalog.change { index in
+        let rows = catalog.change { index in
             index.noteSaved()
-            return index
+            return index.inOrder
         }
-        let bytes = IndexFile.encode(count: index.count) { put in
-            index.forEachLeastRecentFirst { row in
+        let bytes = IndexFile.encode(count: rows.count) { put in
+            rows.forEachLeastRecentFirst { row in
                 if configuration.hasAges { nextExpiry = min(nextExpiry, configuration.expiry(of: row)) }
                 put(row)
                 return true
@@ -309,7 +309,7 @@ extension DiskStore {
         guard mustLook || withIO({ $0.upkeep.nextAgeCheck }) <= MonotonicTime.seconds else { return }
         let now = clock.now().timeIntervalSince1970
         // Of a copy, so that no lookup waits for it.
-        let rows = catalog.read { $0 }.leastRecentFirst
+        let rows = catalog.read { $0.inOrder }.leastRecentFirst
         let next = records.removeExpired(rows, at: now, in: self)
         withIO { $0.upkeep.planAgeCheck(after: next - now, atLeast: configuration.savingInterval) }
     }

@@ -78,7 +78,7 @@ extension DiskStore {
     package func remove(matching criteria: EntryCriteria) {
         removing(criteria) { () throws(Errno) in
             // Heads are read without a lock.
-            for row in try rows(for: criteria) where criteria.mayMatch(row) && records.matches(criteria, row) {
+            for row in try rows(for: criteria) where records.matches(criteria, row) {
                 withIO { io in
                     let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
                     if isSame || records.matches(criteria, row) { records.removeForGood(row.name, &io.events) }
@@ -92,7 +92,7 @@ extension DiskStore {
     /// that gets no tail, for example on a full disk, is removed.
     package func markStale(matching criteria: EntryCriteria, at time: Date) {
         removing(criteria) { () throws(Errno) in
-            for row in try rows(for: criteria) where criteria.mayMatch(row) && records.matches(criteria, row) {
+            for row in try rows(for: criteria) where records.matches(criteria, row) {
                 withIO { records.markStale(row, matching: criteria, at: time, &$0.events) }
             }
         }
@@ -101,17 +101,22 @@ extension DiskStore {
     /// The names of all records, the least recently used first.
     func recordNames() -> [RecordName] { ((try? allRows()) ?? []).map(\.name) }
 
-    /// The rows of the criteria's resource, or of every record.
+    /// The rows of the records that may meet the conditions.
     private func rows(for criteria: EntryCriteria) throws(Errno) -> [IndexRow] {
-        guard let resource = criteria.resource else { return try allRows() }
-        return try withIO { io throws(Errno) in try records.rows(ofResource: resource, &io.events) }
+        let rows: [IndexRow]
+        if let resource = criteria.resource {
+            rows = try withIO { io throws(Errno) in try records.rows(ofResource: resource, &io.events) }
+        } else {
+            rows = try allRows()
+        }
+        return rows.filter(RowFilter(criteria).mayMatch)
     }
 
     /// Of every record that is known, or that is in the folder.
     private func allRows() throws(Errno) -> [IndexRow] {
         if refresh() {
             for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
-            return catalog.read { $0 }.leastRecentFirst
+            return catalog.read { $0.inOrder }.leastRecentFirst
         }
         do throws(Errno) {
             return try FolderListing(files, paths, owner: configuration.owner).records.map {

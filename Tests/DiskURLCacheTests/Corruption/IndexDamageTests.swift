@@ -46,8 +46,8 @@ import Testing
         let good = try Data(contentsOf: index(fixture))
         var future = good
         // The version is the last byte of the first integer.
-        let version = try #require(future.range(of: Data([0x13, 0, 0, 0, 0, 0, 0, 0, 2])))
-        future[version.upperBound - 1] = 3
+        let version = try #require(future.range(of: Data([0x13, 0, 0, 0, 0, 0, 0, 0, 3])))
+        future[version.upperBound - 1] = 4
         let xml = try PropertyListSerialization.data(fromPropertyList: ["version": 1], format: .xml, options: 0)
         let other = try PropertyListSerialization.data(fromPropertyList: ["version": 1], format: .binary, options: 0)
         let damages = [
@@ -319,13 +319,13 @@ import Testing
         for (slot, blocks) in [(8, 8), (79, 8), (80, 8), (255, 8), (0, UInt32.max)] {
             var row = IndexRow.test(.test("1"), slot: UInt8(slot), allocated: 0, accessedAt: 1)
             row.blocks = blocks
-            for rows in [[row], good.leastRecentFirst + [row], [row] + good.leastRecentFirst] {
+            for rows in [[row], good.inOrder.leastRecentFirst + [row], [row] + good.inOrder.leastRecentFirst] {
                 try Data(IndexFile.encode(rows)).write(to: index(fixture))
                 expectWhole(fixture, "slot \(slot), \(blocks) blocks")
             }
         }
         // A name twice: one row of it counts.
-        let rows = good.leastRecentFirst
+        let rows = good.inOrder.leastRecentFirst
         try Data(IndexFile.encode(rows + rows)).write(to: index(fixture))
         expectWhole(fixture, "each row twice", isRejected: false)
     }
@@ -398,7 +398,7 @@ import Testing
         let bytes = try Data(contentsOf: index(fixture))
         let list = try #require(
             PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
-        #expect(list["version"] as? Int == 2)
+        #expect(list["version"] as? Int == 3)
         #expect(list["count"] as? Int == Self.count)
         #expect(list.count == 6)
         let rows = try #require(list["rows"] as? Data)

@@ -263,6 +263,29 @@ import Testing
         }
     }
 
+    /// The index knows how the path of each record begins: with rows of this process, and with those that were saved.
+    @Test(arguments: [true, false]) func aRemovalByPrefixReadsNoRecordOfAnotherFolder(isSaved: Bool) throws {
+        let files = FaultyFileSystem()
+        var store = fixture.open(files: files)
+        store.flush()
+        for number in 0..<40 {
+            let folder = number % 2 == 0 ? "users" : "items"
+            store.store(
+                .test(testBody(number), url: "https://example.org/api/v1/\(folder)/\(number)"), for: .test("\(number)"))
+        }
+        store.flush()
+        if isSaved {
+            store.close()
+            store = fixture.open(files: files)
+            store.flush()
+        }
+        _ = files.takeCalls()
+        store.remove(matching: EntryCriteria(urlPrefix: "https://example.org/api/v1/users/"))
+        let opened = Set(files.takeCalls().filter { $0.operation == .open && $0.isRecord }.map(\.name))
+        #expect(opened.count == 20)
+        #expect(fixture.recordNames().count == 20)
+    }
+
     @Test func removingOneVariant() throws {
         let store = fixture.open()
         for (number, language) in ["a", "b", "c"].enumerated() {

@@ -15,7 +15,7 @@ import Testing
 
     private func list(_ index: DiskIndex) -> [IndexRow] {
         var rows: [IndexRow] = []
-        index.forEachLeastRecentFirst {
+        index.inOrder.forEachLeastRecentFirst {
             rows.append($0)
             return true
         }
@@ -298,7 +298,7 @@ import Testing
         let store = fixture.open()
         store.store(.test(testBody(1)), for: .test("a"))
         store.flush()
-        let rows = store.catalog.read { $0.leastRecentFirst }
+        let rows = store.catalog.read { $0.inOrder.leastRecentFirst }
         store.close()
         let paths = DiskPaths(directory: fixture.directory)
         let listing = try FolderListing(SystemFiles(), paths, owner: .process)
@@ -313,7 +313,7 @@ import Testing
     /// More rows than any cache has: a hostile file is not read.
     @Test func anIndexOfMoreThanFourMillionRowsIsNone() {
         let empty = IndexFileLayout(count: 0).length
-        #expect(IndexFileLayout.count(forLength: empty + 72 * 4_194_304) == 4_194_304)
-        #expect(IndexFileLayout.count(forLength: empty + 72 * 4_194_305) == nil)
+        #expect(IndexFileLayout.count(forLength: empty + 76 * 4_194_304) == 4_194_304)
+        #expect(IndexFileLayout.count(forLength: empty + 76 * 4_194_305) == nil)
     }
 }

@@ -187,7 +187,7 @@ extension DiskStore {
         let rows = catalog.read { index in
             var rows: [IndexRow] = []
             rows.reserveCapacity(index.count)
-            index.forEachLeastRecentFirst {
+            index.inOrder.forEachLeastRecentFirst {
                 rows.append($0)
                 return true
             }
@@ -219,7 +219,7 @@ extension DiskStore {
 }
 
 extension IndexFile {
-    static func encode(_ index: DiskIndex) -> [UInt8] { encode(index.leastRecentFirst) }
+    static func encode(_ index: DiskIndex) -> [UInt8] { encode(index.inOrder.leastRecentFirst) }
 
     static func encode(_ rows: [IndexRow]) -> [UInt8] { encode(count: rows.count) { rows.forEach($0) } }
 }

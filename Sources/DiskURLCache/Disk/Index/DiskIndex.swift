@@ -5,9 +5,8 @@
 /// uniquely; along the order of use `lastUse` never falls. Recency is this order: a wall clock that is set back changes
 /// nothing here.
 ///
-/// A value that knows neither locks nor files; its owner has those. A copy shares its memory with the original, so it
-/// is made under a lock in no time, and read without the lock. Of the rows a change then copies one page; of all else,
-/// which is small, the whole.
+/// A value that knows neither locks nor files; its owner has those. Its rows in their order share its memory, so they are
+/// taken under a lock in no time, and read without the lock.
 struct DiskIndex: Sendable {
     private(set) var count = 0
     private(set) var bytes = 0
@@ -247,7 +246,28 @@ struct DiskIndex: Sendable {
         }
     }
 
-    // MARK: In order of use
+    /// The rows in the order of use.
+    var inOrder: RowsInOrder { RowsInOrder(rows: rows, order: order, count: count) }
+
+    private mutating func reserve(_ capacity: Int) {
+        order.reserve(capacity)
+        resources.reserve(capacity)
+    }
+
+    /// Makes room for this many rows.
+    mutating func prepare(for rowCount: Int) {
+        reserve(rowCount)
+        table.reserve(rowCount) { seed.hash(rows[$0].key.low) }
+        resources.reserveTable(rowCount) { rows[$0].key.resource }
+    }
+}
+
+/// The rows of an index in the order of use. The index can change meanwhile, for a copy of the page that is changed and,
+/// once, of the order: what it needs to find rows is not in here, and need not be copied.
+struct RowsInOrder: Sendable {
+    fileprivate let rows: PagedArray<IndexRow>
+    fileprivate let order: LRUList
+    let count: Int
 
     /// Calls `body` with each row, the least recently used first, until it returns false.
     @inline(__always)
@@ -268,18 +288,6 @@ struct DiskIndex: Sendable {
             return true
         }
         return all
-    }
-
-    private mutating func reserve(_ capacity: Int) {
-        order.reserve(capacity)
-        resources.reserve(capacity)
-    }
-
-    /// Makes room for this many rows.
-    mutating func prepare(for rowCount: Int) {
-        reserve(rowCount)
-        table.reserve(rowCount) { seed.hash(rows[$0].key.low) }
-        resources.reserveTable(rowCount) { rows[$0].key.resource }
     }
 }
 

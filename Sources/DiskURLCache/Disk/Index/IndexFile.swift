@@ -123,6 +123,7 @@ extension IndexRow {
         append(key.resource)
         append(key.low)
         append(hostHash)
+        append(pathLevels.bits)
         append(tagFilter.bits)
         append(varyHash)
         append(modified)
@@ -147,6 +148,7 @@ extension IndexRow {
             let resource = packed.number(UInt64.self),
             let low = packed.number(UInt64.self),
             let hostHash = packed.number(UInt32.self),
+            let levels = packed.number(UInt32.self),
             let tags = packed.number(UInt32.self),
             let varyHash = packed.number(UInt32.self),
             let modified = packed.number(Int64.self),
@@ -170,6 +172,7 @@ extension IndexRow {
             accessedAt: accessedAt,
             storedAt: storedAt,
             slot: slot,
-            flags: Flags(rawValue: flags))
+            flags: Flags(rawValue: flags),
+            pathLevels: PathLevels(bits: levels))
     }
 }

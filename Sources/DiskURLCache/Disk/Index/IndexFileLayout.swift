@@ -5,15 +5,15 @@
 /// number of rows determines where each byte lies. A reader does not have to parse.
 package struct IndexFileLayout {
     /// The length of the packed part of a row, as `IndexFile` writes it.
-    static let packedLength = 42
+    static let packedLength = 46
     /// The two numbers of a row, with the byte that tells the width of each.
     static let timeLength = 5
     static let sizeLength = 9
     /// All bytes that a row takes: for each number also its reference in the array and its place in the table of
     /// offsets, in four bytes each.
     package static let rowLength = packedLength + timeLength + sizeLength + 2 * (4 + 4)
-    static let version: UInt64 = 2
-    /// The limit of rows, which take 300 MB: more than any real cache has. It limits the memory that a hostile file can
+    static let version: UInt64 = 3
+    /// The limit of rows, which take 320 MB: more than any real cache has. It limits the memory that a hostile file can
     /// make the reader allocate.
     static let maximumCount = 4 << 20
 

@@ -14,6 +14,7 @@ package struct IndexRow: Sendable, Hashable {
     var storedAt: UInt32 = 0
     var slot: UInt8
     var flags: Flags
+    var pathLevels = PathLevels(bits: 0)
     /// The last use by the monotonic clock (nanoseconds); 0 for a record that was not used since this process opened
     /// the index.
     var lastUse: UInt64 = 0
@@ -67,6 +68,7 @@ extension IndexRow {
         self.init(footer.name, status)
         self.accessedAt = accessedAt
         hostHash = footer.hostHash
+        pathLevels = footer.pathLevels
         tagFilter = footer.tagFilter
         varyHash = UInt32(truncatingIfNeeded: footer.varyHash)
         storedAt = footer.storedAt

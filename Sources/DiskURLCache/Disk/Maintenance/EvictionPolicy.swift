@@ -45,12 +45,12 @@ struct EvictionPolicy {
             return freed < excess && (weighsSize || victims.count < batch)
         }
         if weighsSize {
-            let rows = index.leastRecentFirst
+            let rows = index.inOrder.leastRecentFirst
             for position in Self.heaviestFirst(rows) {
                 guard consider(rows[position]) else { break }
             }
         } else {
-            index.forEachLeastRecentFirst(consider)
+            index.inOrder.forEachLeastRecentFirst(consider)
         }
         return victims
     }

@@ -33,7 +33,7 @@ extension RecordFiles {
     private func matches(_ criteria: EntryCriteria, _ record: LoadedRecord, _ row: IndexRow) -> Bool {
         let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
         let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
-        return criteria.mayMatch(full) && criteria.matches(DiskKey(record.footer), record.metadata)
+        return RowFilter(criteria).mayMatch(full) && criteria.matches(DiskKey(record.footer), record.metadata)
     }
 
     /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed.

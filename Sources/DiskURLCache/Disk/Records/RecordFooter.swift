@@ -11,6 +11,7 @@ package struct RecordFooter: Sendable, Hashable {
     package var isPinned: Bool
     package var sequence: UInt64
     var hostHash: UInt32
+    var pathLevels: PathLevels
     var tagFilter: TagFilter
     /// In whole seconds since 1970.
     var storedAt: UInt32
@@ -19,11 +20,11 @@ package struct RecordFooter: Sendable, Hashable {
     package var bodyLength: Int
     package var bodyChecksum: UInt64
 
-    package static let length = 116
+    package static let length = 120
     static let version: UInt16 = 1
     /// "DURC": read as a little-endian number.
     static let magic: UInt32 = 0x4352_5544
-    private static let checksumOffset = 108
+    private static let checksumOffset = 112
 
     /// The length of this tail: metadata and footer.
     var tailLength: Int { metadataLength + Self.length }
@@ -44,6 +45,7 @@ package struct RecordFooter: Sendable, Hashable {
         cursor.append(digest)
         cursor.append(sequence)
         cursor.append(hostHash)
+        cursor.append(pathLevels.bits)
         cursor.append(tagFilter.bits)
         cursor.append(storedAt)
         cursor.append(varyHash)
@@ -75,6 +77,7 @@ package struct RecordFooter: Sendable, Hashable {
             let digest = reader.digest(),
             let sequence = reader.number(UInt64.self),
             let hostHash = reader.number(UInt32.self),
+            let levels = reader.number(UInt32.self),
             let tags = reader.number(UInt32.self),
             let storedAt = reader.number(UInt32.self),
             let varyHash = reader.number(UInt64.self),
@@ -94,6 +97,7 @@ package struct RecordFooter: Sendable, Hashable {
                 isPinned: flags & 1 != 0,
                 sequence: sequence,
                 hostHash: hostHash,
+                pathLevels: PathLevels(bits: levels),
                 tagFilter: TagFilter(bits: tags),
                 storedAt: storedAt,
                 varyHash: varyHash,

@@ -32,7 +32,8 @@ package struct PreparedRecord: Sendable {
             name: RecordName(key: key.name, slot: 0), digest: key.digest, isOfURL: key.isItsURL,
             isPinned: metadata.isPinned,
             sequence: metadata.sequence, hostHash: key.hostHash,
-            tagFilter: TagFilter(metadata.tags), storedAt: metadata.storedAt.recordSeconds,
+            pathLevels: PathLevels(keepsURL ? metadata.url : nil), tagFilter: TagFilter(metadata.tags),
+            storedAt: metadata.storedAt.recordSeconds,
             varyHash: metadata.varyHash, metadataLength: tail.count, bodyLength: sum.length, bodyChecksum: sum.checksum)
         tail.skip(RecordFooter.length)
         self.tail = tail

@@ -2,10 +2,8 @@
 struct TagFilter: Sendable, Hashable {
     var bits: UInt32 = 0
 
-    func mayContain(_ tag: String) -> Bool {
-        let mask = Self.mask(of: tag)
-        return bits & mask == mask
-    }
+    /// Whether all tags of another set may be in this one.
+    func mayContain(_ other: TagFilter) -> Bool { bits & other.bits == other.bits }
 
     // Two bits for each tag: an entry has few tags, and a wrong "yes" only means that the record has to be read.
     private static func mask(of tag: String) -> UInt32 {
