@@ -9,6 +9,8 @@ struct Options: ParsableArguments {
     var sweeps = false
     @Option(help: ArgumentHelp("Only groups of rows whose name contains this.", valueName: "name"))
     var filter: String?
+    @Option(help: "The entries of the section \"many\"; 100,000 by default.")
+    var entries: Int?
     @Flag(name: .customLong("list"), help: "Names the groups.")
     var lists = false
     @Option(help: ArgumentHelp("A directory on the file system to measure.", valueName: "directory"))

@@ -21,6 +21,7 @@ let sections: [(name: String, groups: [Group])] = [
     ("disk hit", DiskHitRows.groups),
     ("capacity", CapacityRows.groups),
     ("open", OpenRows.groups),
+    ("many", ManyRows.groups),
     ("space", SpaceRows.groups),
     ("trace", TraceRows.groups),
     ("policy", PolicyRows.groups),
