@@ -11,8 +11,9 @@ extension DiskURLCache {
     /// ```
     ///
     /// If another process uses or used the directory, and on Apple platforms always, it reads the head of every record
-    /// on the caller's thread; for a prefix always those of the host. On the main thread, for a log-out say, call it by
-    /// ``perform(_:)``: `await cache.perform { $0.removeCachedResponses(tag: "account-7") }`.
+    /// on the caller's thread; for a prefix without a whole folder, such as `https://example.com/ima`, always those of
+    /// the host. On the main thread, for a log-out say, call it by ``perform(_:)``:
+    /// `await cache.perform { $0.removeCachedResponses(tag: "account-7") }`.
     ///
     /// If a condition cannot be met by any response, or there is none, nothing is removed, and an event says so
     /// (``Error/Code/invalidPattern``).

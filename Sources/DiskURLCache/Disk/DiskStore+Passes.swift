@@ -118,7 +118,7 @@ extension DiskStore {
     /// on meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
-        var saved = catalog.read { $0.inOrder }.leastRecentFirst
+        var saved = Array(catalog.read { $0.inOrder })
         var savedAt = Int64.max
         var isRejected = false
         let start = MonotonicTime.seconds
@@ -242,10 +242,9 @@ extension DiskStore {
             return index.inOrder
         }
         let bytes = IndexFile.encode(count: rows.count) { put in
-            rows.forEachLeastRecentFirst { row in
+            for row in rows {
                 if configuration.hasAges { nextExpiry = min(nextExpiry, configuration.expiry(of: row)) }
                 put(row)
-                return true
             }
         }
         if configuration.hasAges {
@@ -309,7 +308,7 @@ extension DiskStore {
         guard mustLook || withIO({ $0.upkeep.nextAgeCheck }) <= MonotonicTime.seconds else { return }
         let now = clock.now().timeIntervalSince1970
         // Of a copy, so that no lookup waits for it.
-        let rows = catalog.read { $0.inOrder }.leastRecentFirst
+        let rows = Array(catalog.read { $0.inOrder })
         let next = records.removeExpired(rows, at: now, in: self)
         withIO { $0.upkeep.planAgeCheck(after: next - now, atLeast: configuration.savingInterval) }
     }

@@ -99,29 +99,26 @@ extension DiskStore {
     }
 
     /// The names of all records, the least recently used first.
-    func recordNames() -> [RecordName] { ((try? allRows()) ?? []).map(\.name) }
+    func recordNames() -> [RecordName] { ((try? allRows { _ in true }) ?? []).map(\.name) }
 
     /// The rows of the records that may meet the conditions.
     private func rows(for criteria: EntryCriteria) throws(Errno) -> [IndexRow] {
-        let rows: [IndexRow]
-        if let resource = criteria.resource {
-            rows = try withIO { io throws(Errno) in try records.rows(ofResource: resource, &io.events) }
-        } else {
-            rows = try allRows()
-        }
-        return rows.filter(RowFilter(criteria).mayMatch)
+        let filter = RowFilter(criteria)
+        guard let resource = criteria.resource else { return try allRows(where: filter.mayMatch) }
+        let rows = try withIO { io throws(Errno) in try records.rows(ofResource: resource, &io.events) }
+        return rows.filter(filter.mayMatch)
     }
 
     /// Of every record that is known, or that is in the folder.
-    private func allRows() throws(Errno) -> [IndexRow] {
+    private func allRows(where isWanted: (IndexRow) -> Bool) throws(Errno) -> [IndexRow] {
         if refresh() {
             for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
-            return catalog.read { $0.inOrder }.leastRecentFirst
+            return catalog.read { $0.inOrder }.filter(isWanted)
         }
         do throws(Errno) {
             return try FolderListing(files, paths, owner: configuration.owner).records.map {
                 IndexRow($0.name, $0.status)
-            }
+            }.filter(isWanted)
         } catch {
             if error.isMissing { return [] }
             throw error

@@ -1,4 +1,5 @@
-/// What a row must show so that its record may meet some conditions. Made once for all rows.
+/// What a row must show so that its record may meet some conditions: which records have to be read. Made once for all
+/// rows.
 struct RowFilter {
     private let resource: UInt64?
     private let hostHash: UInt32?

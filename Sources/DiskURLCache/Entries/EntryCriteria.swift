@@ -17,7 +17,7 @@ package struct EntryCriteria: Sendable, Hashable {
     var storedAfter: Date?
     /// Stored before this time.
     var storedBefore: Date?
-    /// A prefix of the response's canonical URL. An entry that was stored without its URL matches, too; `host` limits
+    /// A prefix of the response's canonical URL, byte by byte. An entry that was stored without its URL matches, too; `host` limits
     /// those to the host.
     var urlPrefix: String?
 
@@ -27,7 +27,7 @@ package struct EntryCriteria: Sendable, Hashable {
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
         guard let urlPrefix, let url = metadata.url else { return true }
-        return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
+        return URLCanonicalizer.canonical(url)?.utf8.starts(with: urlPrefix.utf8) ?? true
     }
 
     /// Whether an entry in memory meets all conditions.

@@ -31,7 +31,7 @@ package struct PathLevels: Sendable, Hashable {
                 hash = (hash ^ UInt32(bytes[place])) &* 0x0100_0193
                 if bytes[place] == UInt8(ascii: "/") {
                     let value = max(UInt8(hash >> 24), Self.none + 1)
-                    levels ^= UInt32(value ^ Self.none) << (8 * level)
+                    levels += UInt32(value - Self.none) << (8 * level)
                     level += 1
                     if level == Self.count { break }
                 }

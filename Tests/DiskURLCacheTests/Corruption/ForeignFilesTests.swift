@@ -194,9 +194,12 @@ import Testing
         store.store(.test(testBody(1)), for: key)
         store.flush()
         let outside = fixture.scratch.appending("outside").path
+        // A pass that sees the link while the record is being written leaves what was written.
+        store.maintenance.pause()
         try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
         try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
         store.store(.test(testBody(2)), for: key)
+        store.maintenance.resume()
         store.flush()
         #expect(store.variants(of: key).isEmpty)
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside).count == 1)

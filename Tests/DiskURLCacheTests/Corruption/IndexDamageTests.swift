@@ -319,13 +319,13 @@ import Testing
         for (slot, blocks) in [(8, 8), (79, 8), (80, 8), (255, 8), (0, UInt32.max)] {
             var row = IndexRow.test(.test("1"), slot: UInt8(slot), allocated: 0, accessedAt: 1)
             row.blocks = blocks
-            for rows in [[row], good.inOrder.leastRecentFirst + [row], [row] + good.inOrder.leastRecentFirst] {
+            for rows in [[row], Array(good.inOrder) + [row], [row] + Array(good.inOrder)] {
                 try Data(IndexFile.encode(rows)).write(to: index(fixture))
                 expectWhole(fixture, "slot \(slot), \(blocks) blocks")
             }
         }
         // A name twice: one row of it counts.
-        let rows = good.inOrder.leastRecentFirst
+        let rows = Array(good.inOrder)
         try Data(IndexFile.encode(rows + rows)).write(to: index(fixture))
         expectWhole(fixture, "each row twice", isRejected: false)
     }

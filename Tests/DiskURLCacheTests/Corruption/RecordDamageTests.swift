@@ -239,8 +239,8 @@ import Testing
     @Test("A header that claims gigabytes or 2^32 fields is a miss before anything is allocated")
     func hugeClaims() throws {
         let (fixture, path, bytes, _) = try fixture()
-        // Lengths of metadata and body, at 84 and 92 of the footer.
-        for (offset, value) in [(84, UInt64.max), (84, 1 << 40), (92, UInt64.max), (92, 1 << 62), (92, 1 << 40)] {
+        // Lengths of metadata and body, at 88 and 96 of the footer.
+        for (offset, value) in [(88, UInt64.max), (88, 1 << 40), (96, UInt64.max), (96, 1 << 62), (96, 1 << 40)] {
             var claimed = bytes
             let place = bytes.count - RecordFooter.length + offset
             withUnsafeBytes(of: value.littleEndian) { claimed.replaceSubrange(place..<place + 8, with: $0) }

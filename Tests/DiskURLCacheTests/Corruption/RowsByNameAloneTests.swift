@@ -61,7 +61,7 @@ import Testing
         await eventually("all are known") {
             store.flush()
             return store.catalog.read {
-                $0.count == Self.count && !$0.inOrder.leastRecentFirst.contains(where: \.isPartial)
+                $0.count == Self.count && !$0.inOrder.contains(where: \.isPartial)
             }
         }
         store.flush()
@@ -90,10 +90,10 @@ import Testing
         let store = fixture.open(files: files) { $0.savingInterval = 0.05 }
         // As many passes as it takes to try each of them.
         for _ in 0..<count / 64 + 2 { store.flush() }
-        #expect(store.catalog.read { $0.inOrder.leastRecentFirst.filter(\.isPartial).count } == count)
+        #expect(store.catalog.read { $0.inOrder.filter(\.isPartial).count } == count)
         files.rule = { _ in nil }
         await eventually("all are known") {
-            store.catalog.read { !$0.inOrder.leastRecentFirst.contains(where: \.isPartial) }
+            store.catalog.read { !$0.inOrder.contains(where: \.isPartial) }
         }
         #expect(store.entryCount == count)
     }

@@ -14,12 +14,7 @@ import Testing
     }
 
     private func list(_ index: DiskIndex) -> [IndexRow] {
-        var rows: [IndexRow] = []
-        index.inOrder.forEachLeastRecentFirst {
-            rows.append($0)
-            return true
-        }
-        return rows
+        Array(index.inOrder)
     }
 
     /// The seeds of names are known, so a server can choose URLs whose words have equal bits at one end.
@@ -298,7 +293,7 @@ import Testing
         let store = fixture.open()
         store.store(.test(testBody(1)), for: .test("a"))
         store.flush()
-        let rows = store.catalog.read { $0.inOrder.leastRecentFirst }
+        let rows = Array(store.catalog.read { $0.inOrder })
         store.close()
         let paths = DiskPaths(directory: fixture.directory)
         let listing = try FolderListing(SystemFiles(), paths, owner: .process)

@@ -184,16 +184,7 @@ extension DiskStore {
     /// Calls with the metadata and the body length of each record, the least recently used first.
     func forEachRecord(_ body: (DiskRecordInfo) -> Void) {
         _ = refresh()
-        let rows = catalog.read { index in
-            var rows: [IndexRow] = []
-            rows.reserveCapacity(index.count)
-            index.inOrder.forEachLeastRecentFirst {
-                rows.append($0)
-                return true
-            }
-            return rows
-        }
-        for row in rows {
+        for row in catalog.read({ $0.inOrder }) {
             guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { continue }
             body(
                 DiskRecordInfo(
@@ -219,7 +210,7 @@ extension DiskStore {
 }
 
 extension IndexFile {
-    static func encode(_ index: DiskIndex) -> [UInt8] { encode(index.inOrder.leastRecentFirst) }
+    static func encode(_ index: DiskIndex) -> [UInt8] { encode(Array(index.inOrder)) }
 
     static func encode(_ rows: [IndexRow]) -> [UInt8] { encode(count: rows.count) { rows.forEach($0) } }
 }

@@ -41,7 +41,11 @@ struct ProtocolChecker {
     /// - Parameter left: the records in the folder after it.
     static func fault(in events: [ProtocolTrace.Event], left: Set<RecordName>) -> String? {
         var checker = ProtocolChecker()
-        for event in events { if let fault = checker.apply(event) { return "\(checker.time): \(fault)" } }
+        for event in events {
+            guard let fault = checker.apply(event) else { continue }
+            let last = events.prefix(checker.time).suffix(40).map { "\($0.cache) \($0.isOfOperation) \($0.step)" }
+            return fault + "\n" + last.joined(separator: "\n")
+        }
         return Set(checker.records.keys) == left ? nil : "other records are left than were written"
     }
 

@@ -20,6 +20,8 @@
             let directory = try SharedDirectory()
             let trace = ProtocolTrace()
             let caches = (0..<3).map { directory.open(TracedFiles(trace, cache: $0), atOnce ? .justOpened : .flushed) }
+            // Passes come when they come, and take the place of an operation's own steps.
+            if !atOnce { for cache in caches { cache.rest() } }
             let keys = try Self.paths.map { try key($0, in: caches[0]) }
             @Sendable func perform(_ count: Int, by number: Int, _ random: inout TestRandom) {
                 let cache = caches[number]
@@ -43,7 +45,10 @@
                 var random = TestRandom(seed)
                 for count in 0..<operations * 3 { perform(count, by: count % 3, &random) }
             }
-            for cache in caches { cache.close() }
+            for cache in caches {
+                if !atOnce { cache.wake() }
+                cache.close()
+            }
             let left = try directory.records.compactMap { name in name.withCString { RecordName($0) } }
             return (trace.events, Set(left))
         }
@@ -72,6 +77,37 @@
                 }
             }
             #expect(count > 100)
+        }
+
+        /// Rules that no event of those traces shows when it is missing.
+        @Test func whatBreaksARuleIsRefusedByItsName() {
+            let key = KeyName(resource: 1, low: 2)
+            let record = RecordName(key: key, slot: 0)
+            let file = FileIdentity(device: 1, inode: 1)
+            func place(_ row: Int) -> ProtocolTrace.RowPlace {
+                ProtocolTrace.RowPlace(file: file, offset: row * DirectoryChange.rowLength)
+            }
+            func fault(_ steps: [(cache: Int, isOfOperation: Bool, step: ProtocolTrace.Step)]) -> String? {
+                let events = steps.map {
+                    ProtocolTrace.Event(cache: $0.cache, isOfOperation: $0.isOfOperation, step: $0.step)
+                }
+                return ProtocolChecker.fault(in: events, left: [record])
+            }
+            let lonely: [ProtocolTrace.Step] = [.begin(.store, key: key), .make(record), .publish(record), .end]
+            #expect(fault([(0, false, .own)] + lonely.map { (0, true, $0) })?.contains("LOOK_AFTER_A_WRITE") == true)
+            #expect(
+                fault([
+                    (1, true, .begin(.store, key: key)), (1, true, .row(.storing(key), place(0))),
+                    (1, true, .make(record)),
+                    (1, true, .lock(record)), (0, false, .unlink(record)),
+                ])?.contains("RECORD_LOCK") == true)
+            #expect(
+                fault([
+                    (1, true, .begin(.store, key: key)), (1, true, .row(.storing(key), place(0))),
+                    (1, true, .make(record)),
+                    (1, true, .lock(record)), (0, true, .row(.removed(key), place(1))), (1, true, .publish(record)),
+                    (1, true, .row(.stored(key), place(2))), (1, true, .read([place(1)])), (1, true, .end),
+                ])?.contains("WITHDRAWAL") == true)
         }
 
         /// Whether the operation that an event is of cannot do without it.

@@ -255,14 +255,35 @@ import Testing
 
     /// If URLs are not kept, it is not known which entries begin with the prefix: all entries of the host are removed,
     /// and those of no other host.
-    @Test func withoutURLsAPrefixRemovesTheHost() throws {
+    @Test(arguments: ["https://a.org/x", "https://a.org/x/"])
+    func withoutURLsAPrefixRemovesTheHost(prefix: String) throws {
         let cache = try makeCache { $0.keepsURLs = false }
         let urls = ["https://a.org/x/1", "https://a.org/y", "https://b.org/x/1"]
         for text in urls { try store(text, in: cache) }
         cache.flush()
         cache.removeAllCachedResponses(from: .memory)
-        cache.removeCachedResponses(urlPrefix: "https://a.org/x")
+        cache.removeCachedResponses(urlPrefix: prefix)
         #expect(try urls.map { cache.contains(try request($0)) } == [false, false, true])
+    }
+
+    /// The index knows how the paths of the records begin. A pin writes the head of a record again.
+    @Test(arguments: [
+        "https://api.example.com/a/", "https://API.example.com:443/%61/", "https://api.example.com/x/../a/m",
+    ])
+    func aPrefixWithAFolderRemovesEverySpelling(prefix: String) throws {
+        let cache = try makeCache()
+        let urls = [
+            "https://api.example.com/a/me", "https://API.example.com:443/%61/me?x",
+            "https://u@api.example.com./b/../a/me/1#f",
+        ]
+        for text in urls { try store(text, in: cache) }
+        #expect(cache.setPinned(true, for: try request(urls[1])))
+        let other = "https://api.example.com/b/me"
+        try store(other, in: cache)
+        cache.flush()
+        cache.removeAllCachedResponses(from: .memory)
+        cache.removeCachedResponses(urlPrefix: prefix)
+        #expect(try (urls + [other]).map { cache.contains(try request($0)) } == [false, false, false, true])
     }
 
     @Test func aRemovalOfWhatNoURLHasIsTold() async throws {

@@ -99,7 +99,7 @@ enum ManyRows {
                 Row(
                     "a miss beside \(name), \(count.grouped) entries", samples,
                     note:
-                        "The longest took \(samples.longest.short) µs, the longest that waited for a lock \(waited.short)."
+                        "The longest took \(samples.longest.short) µs, the longest that may have waited for a lock \(waited.short)."
                 ))
         }
     }
@@ -109,8 +109,8 @@ enum ManyRows {
     }
 
     /// The times of misses on a thread of their own while another one does something again and again, for three seconds,
-    /// and the longest of a miss that waited for a lock (to some 50 µs). Other long ones are of a thread that the system
-    /// holds up.
+    /// and the longest of those, above 50 µs, before which the thread has waited for something since the last long one. All
+    /// other long ones are of a thread that the system holds up.
     private static func misses(
         of cache: DiskURLCache, beside work: @escaping @Sendable () -> Void
     ) -> (Samples, waited: Double) {

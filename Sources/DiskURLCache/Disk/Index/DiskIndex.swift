@@ -262,33 +262,29 @@ struct DiskIndex: Sendable {
     }
 }
 
-/// The rows of an index in the order of use. The index can change meanwhile, for a copy of the page that is changed and,
-/// once, of the order: what it needs to find rows is not in here, and need not be copied.
-struct RowsInOrder: Sendable {
+/// The rows of an index in the order of use, the least recently used first.
+///
+/// While such a value exists, a change of the index copies the page of rows that it changes, and the first one copies
+/// the order. The tables by which rows are found are not part of it, and never copied.
+struct RowsInOrder: Sequence, Sendable {
     fileprivate let rows: PagedArray<IndexRow>
     fileprivate let order: LRUList
     let count: Int
 
-    /// Calls `body` with each row, the least recently used first, until it returns false.
-    @inline(__always)
-    func forEachLeastRecentFirst(_ body: (IndexRow) -> Bool) {
-        var position = order.leastRecent
-        while let current = position {
-            guard body(rows[current]) else { return }
-            position = order.newer(than: current)
+    var underestimatedCount: Int { count }
+
+    struct Iterator: IteratorProtocol {
+        fileprivate let all: RowsInOrder
+        fileprivate var position: Int?
+
+        mutating func next() -> IndexRow? {
+            guard let position else { return nil }
+            self.position = all.order.newer(than: position)
+            return all.rows[position]
         }
     }
 
-    /// All rows, the least recently used first.
-    var leastRecentFirst: [IndexRow] {
-        var all: [IndexRow] = []
-        all.reserveCapacity(count)
-        forEachLeastRecentFirst {
-            all.append($0)
-            return true
-        }
-        return all
-    }
+    func makeIterator() -> Iterator { Iterator(all: self, position: order.leastRecent) }
 }
 
 /// One use of the records of a key.

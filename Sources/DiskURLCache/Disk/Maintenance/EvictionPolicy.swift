@@ -45,12 +45,12 @@ struct EvictionPolicy {
             return freed < excess && (weighsSize || victims.count < batch)
         }
         if weighsSize {
-            let rows = index.inOrder.leastRecentFirst
+            let rows = Array(index.inOrder)
             for position in Self.heaviestFirst(rows) {
                 guard consider(rows[position]) else { break }
             }
         } else {
-            index.inOrder.forEachLeastRecentFirst(consider)
+            for row in index.inOrder { guard consider(row) else { break } }
         }
         return victims
     }

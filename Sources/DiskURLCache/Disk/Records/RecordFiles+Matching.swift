@@ -27,13 +27,11 @@ extension RecordFiles {
 
     /// A record that cannot be read is removed as well, since it might match.
     func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        mayMatch(row.name) { matches(criteria, $0, row) }
+        mayMatch(row.name) { matches(criteria, $0) }
     }
 
-    private func matches(_ criteria: EntryCriteria, _ record: LoadedRecord, _ row: IndexRow) -> Bool {
-        let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
-        let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
-        return RowFilter(criteria).mayMatch(full) && criteria.matches(DiskKey(record.footer), record.metadata)
+    private func matches(_ criteria: EntryCriteria, _ record: LoadedRecord) -> Bool {
+        criteria.matches(DiskKey(record.footer), record.metadata)
     }
 
     /// Marks a record as stale, by a new tail. A record that gets none, for example on a full disk, is removed.
@@ -43,7 +41,7 @@ extension RecordFiles {
         switch reader.read(row.name, .tail, limit: .max) {
         case .record(let record):
             // It may be another record by now.
-            guard matches(criteria, record, row) else { return }
+            guard matches(criteria, record) else { return }
             var metadata = record.metadata
             guard metadata.markStale(at: time) else { return }
             let update = update(
