@@ -33,7 +33,7 @@ extension DiskURLCache {
         /// Returns when the head is known.
         package init(_ reader: LoadReader, progress: Progress? = nil) async throws {
             self.reader = reader
-            let cancelling = progress.map { BodyProgress($0, of: reader) }
+            let cancelling = try progress.map { try BodyProgress($0, of: reader) }
             delivered = try await reader.head()
             cancelling?.expect(reader.expectedLength(delivered))
             self.progress = cancelling
@@ -87,13 +87,14 @@ private final class BodyProgress: @unchecked Sendable {
     // counts.
     private let progress: Progress
 
-    /// Cancelling the progress cancels the load.
-    init(_ progress: Progress, of reader: LoadReader) {
+    /// Cancelling the progress cancels the load. If it was cancelled before, this throws, whether the head is there yet or
+    /// not; the load ends with its reader.
+    init(_ progress: Progress, of reader: LoadReader) throws {
         self.progress = progress
         progress.totalUnitCount = -1
         progress.completedUnitCount = 0
         progress.cancellationHandler = { [weak reader] in reader?.cancel() }
-        if progress.isCancelled { reader.cancel() }
+        if progress.isCancelled { throw CancellationError() }
     }
 
     func expect(_ length: Int?) {
