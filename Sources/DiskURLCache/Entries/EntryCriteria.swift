@@ -17,8 +17,8 @@ package struct EntryCriteria: Sendable, Hashable {
     var storedAfter: Date?
     /// Stored before this time.
     var storedBefore: Date?
-    /// A prefix of the response's canonical URL, byte by byte. An entry that was stored without its URL matches, too; `host` limits
-    /// those to the host.
+    /// A prefix of the response's canonical URL, byte by byte. An entry that was stored without its URL matches, too;
+    /// `host` limits those to the host.
     var urlPrefix: String?
 
     /// Whether the metadata meets the conditions; those on key, resource and host are not checked.

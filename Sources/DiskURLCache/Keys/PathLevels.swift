@@ -1,5 +1,5 @@
-/// The first four levels of a URL's path, `/a/`, `/a/b/` and so on, in a byte each, so that a removal by prefix need not
-/// read every record of the host. They prove nothing: two paths may have the same bytes.
+/// The first four levels of a URL's path, `/a/`, `/a/b/` and so on, in a byte each, so that a removal by prefix need
+/// not read every record of the host. They prove nothing: two paths may have the same bytes.
 package struct PathLevels: Sendable, Hashable {
     /// The first level in the lowest byte. For each level some bits of a hash of the path up to its slash; `none` for a
     /// level that the path lacks. All are 0 if the URL is not known.

@@ -87,8 +87,8 @@ private final class BodyProgress: @unchecked Sendable {
     // counts.
     private let progress: Progress
 
-    /// Cancelling the progress cancels the load. If it was cancelled before, this throws, whether the head is there yet or
-    /// not; the load ends with its reader.
+    /// Cancelling the progress cancels the load. If it was cancelled before, this throws, whether the head is there yet
+    /// or not; the load ends with its reader.
     init(_ progress: Progress, of reader: LoadReader) throws {
         self.progress = progress
         progress.totalUnitCount = -1

@@ -5,9 +5,9 @@ import Testing
 
 /// A directory as format version 1 wrote it, kept as files: every later version still reads it.
 ///
-/// The files were made by `DISKURLCACHE_WRITE_FIXTURES=1 swift test --filter GoldenFixtureTests`. Making them again after
-/// the first release would defeat their purpose. They were made last on 29 November 2026, when records and index got
-/// the levels of paths.
+/// The files were made by `DISKURLCACHE_WRITE_FIXTURES=1 swift test --filter GoldenFixtureTests`. Making them again
+/// after the first release would defeat their purpose. They were made last on 29 November 2026, when records and index
+/// got the levels of paths.
 @Suite("Golden fixtures") struct GoldenFixtureTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Fixtures/v1")

@@ -2,8 +2,8 @@ import Foundation
 
 @testable import DiskURLCache
 
-/// Says whether a trace is one of the protocol: `Concurrency.md`, "The protocol among others", and `protocol.pml`, whose
-/// names the rules have here. It judges each operation when it ends.
+/// Says whether a trace is one of the protocol: `Concurrency.md`, "The protocol among others", and `protocol.pml`,
+/// whose names the rules have here. It judges each operation when it ends.
 struct ProtocolChecker {
     private typealias Step = ProtocolTrace.Step
 

@@ -4,8 +4,8 @@
 
     @testable import DiskURLCache
 
-    /// Caches do things at random, and the protocol must allow what each of them did with the files. So the code keeps the
-    /// rules that the model (`Documentation/Model`) has.
+    /// Caches do things at random, and the protocol must allow what each of them did with the files. So the code keeps
+    /// the rules that the model (`Documentation/Model`) has.
     @Suite(.fewAtATime) struct ProtocolTraceTests {
         private static let paths = ["/a", "/b"]
 
@@ -62,8 +62,8 @@
             }
         }
 
-        /// Without one of its rows, or of the files that it made, wrote or removed, what an operation did is none of the
-        /// protocol.
+        /// Without one of its rows, or of the files that it made, wrote or removed, what an operation did is none of
+        /// the protocol.
         @Test func aTraceWithoutOneOfItsEventsIsRefused() async throws {
             var count = 0
             for seed in 0..<5 {

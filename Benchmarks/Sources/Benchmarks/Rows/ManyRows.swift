@@ -108,9 +108,9 @@ enum ManyRows {
         URL(string: "https://cdn.example.com/assets/v3/others/\(number)")!
     }
 
-    /// The times of misses on a thread of their own while another one does something again and again, for three seconds,
-    /// and the longest of those, above 50 µs, before which the thread has waited for something since the last long one. All
-    /// other long ones are of a thread that the system holds up.
+    /// The times of misses on a thread of their own while another one does something again and again, for three
+    /// seconds, and the longest of those, above 50 µs, before which the thread has waited for something since the last
+    /// long one. All other long ones are of a thread that the system holds up.
     private static func misses(
         of cache: DiskURLCache, beside work: @escaping @Sendable () -> Void
     ) -> (Samples, waited: Double) {

@@ -5,8 +5,8 @@
 /// uniquely; along the order of use `lastUse` never falls. Recency is this order: a wall clock that is set back changes
 /// nothing here.
 ///
-/// A value that knows neither locks nor files; its owner has those. Its rows in their order share its memory, so they are
-/// taken under a lock in no time, and read without the lock.
+/// A value that knows neither locks nor files; its owner has those. Its rows in their order share its memory, so they
+/// are taken under a lock in no time, and read without the lock.
 struct DiskIndex: Sendable {
     private(set) var count = 0
     private(set) var bytes = 0
