@@ -10,8 +10,6 @@ struct ProtocolChecker {
     private struct Row {
         var change: DirectoryChange
         var cache: Int
-        /// When it was appended.
-        var time: Int
     }
 
     /// An operation that has not ended.
@@ -21,7 +19,6 @@ struct ProtocolChecker {
         var steps: [(time: Int, step: Step)] = []
     }
 
-    private var rows: [ProtocolTrace.RowPlace: Row] = [:]
     /// The file of a record.
     private struct Record {
         var maker: Int
@@ -31,6 +28,7 @@ struct ProtocolChecker {
         var whole: Int?
     }
 
+    private var rows: [ProtocolTrace.RowPlace: Row] = [:]
     private var records: [RecordName: Record] = [:]
     /// Since when a cache owns the directory.
     private var owners: [Int: Int] = [:]
@@ -58,7 +56,7 @@ struct ProtocolChecker {
         case .end: return running.removeValue(forKey: event.cache).flatMap { judge($0, of: event.cache) }
         case .own: owners[event.cache] = time
         case .row(let change, let place):
-            rows[place] = Row(change: change, cache: event.cache, time: time)
+            rows[place] = Row(change: change, cache: event.cache)
             if case .stored = change, event.isOfOperation, leavesHalf(event.cache) {
                 return "STORED_ROW: tells of a record, and has not written it"
             }
@@ -104,14 +102,13 @@ struct ProtocolChecker {
         guard let key = running.key else { return nil }
         var madeAt: Int?
         var written: (time: Int, name: RecordName)?
-        var stored: (first: Int, last: Int)?
+        var lastStored: Int?
         for (time, step) in running.steps {
             switch step {
             case .make: madeAt = time
             case .publish(let name), .update(let name):
                 if name.key == key { written = (time, name) }
-            case .row(.stored(key), _):
-                stored = (stored?.first ?? time, time)
+            case .row(.stored(key), _): lastStored = time
             default: break
             }
         }
@@ -132,7 +129,7 @@ struct ProtocolChecker {
             if case .row(.storing(key), _) = step { time < writtenAt } else { false }
         }
         if !isOwner, !isAnnounced { return "STORING_ROW: a guest writes a record" }
-        guard let stored, stored.last > writtenAt else { return "STORED_ROW: a record is written" }
+        guard let lastStored, lastStored > writtenAt else { return "STORED_ROW: a record is written" }
         // What it reads from now on was removed after its response was there to be stored.
         guard running.operation == .store, let madeAt else { return nil }
         for case (let time, .read(let places)) in running.steps where time > madeAt {

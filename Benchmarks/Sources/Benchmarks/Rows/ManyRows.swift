@@ -10,14 +10,17 @@ enum ManyRows {
         let count = options.entries ?? options.manyEntries
         let directory = scratch.folder("many")
         let body = Content.body(1 << 10)
-        func add(_ name: String, _ samples: Samples) { report.add(Row("\(name), \(count.grouped) entries", samples)) }
         func add(_ name: String, _ side: Side, rounds: Int) throws {
-            add(name, try Measure.alternately(rounds: rounds, [side])[0])
+            report.add(
+                Row("\(name), \(count.grouped) entries", try Measure.alternately(rounds: rounds, [side])[0]))
+        }
+        func storeOthers(in cache: DiskURLCache) {
+            for number in 0..<10 {
+                cache.storeCachedResponse(Content.cached(other(number), body), for: Content.request(other(number)))
+            }
         }
         var filled = Optional(DiskURLCache.filled(at: directory, count: count, bodySize: body.count))
-        for number in 0..<10 {
-            filled?.storeCachedResponse(Content.cached(other(number), body), for: Content.request(other(number)))
-        }
+        filled.map(storeOthers)
         withExtendedLifetime(filled) { filled = nil }
 
         let requests = Content.sample(of: count)
@@ -62,7 +65,7 @@ enum ManyRows {
                 operation: { cache.storeCachedResponse($0.1, for: $0.0) }), rounds: 150)
         try add("removal of one key", Side("removal") { cache.removeCachedResponse(for: stored[$0]) }, rounds: 150)
         @Sendable func storeOne(_ number: Int) {
-            cache.storeCachedResponse(Content.cached(stored[number % 200].url!, body), for: stored[number % 200])
+            cache.storeCachedResponse(Content.cached(stored[number].url!, body), for: stored[number])
         }
         try add(
             "flush after one store", Side("flush", prepare: { storeOne(0) }, operation: { _ in cache.flush() }),
@@ -74,12 +77,7 @@ enum ManyRows {
             "removal by prefix, ten of them match",
             Side(
                 "prefix",
-                prepare: {
-                    for number in 0..<10 {
-                        cache.storeCachedResponse(
-                            Content.cached(other(number), body), for: Content.request(other(number)))
-                    }
-                },
+                prepare: { storeOthers(in: cache) },
                 operation: { _ in cache.removeCachedResponses(urlPrefix: "https://cdn.example.com/assets/v3/others/") }),
             rounds: options.rounds(20))
 
