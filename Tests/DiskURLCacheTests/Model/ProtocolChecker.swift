@@ -17,6 +17,8 @@ struct ProtocolChecker {
         var operation: ProtocolTrace.Operation
         var key: KeyName?
         var steps: [(time: Int, step: Step)] = []
+        /// Whether the cache was alone when it last wrote a record.
+        var wroteAlone = false
     }
 
     /// The file of a record.
@@ -32,6 +34,8 @@ struct ProtocolChecker {
     private var records: [RecordName: Record] = [:]
     /// Since when a cache owns the directory.
     private var owners: [Int: Int] = [:]
+    /// The owners whose last look, also that of a pass, found nobody else.
+    private var alone: Set<Int> = []
     private var running: [Int: Running] = [:]
     private var time = 0
 
@@ -68,7 +72,10 @@ struct ProtocolChecker {
         case .publish(let name):
             if records[name] == nil { return "completes a file that is not there" }
             records[name]?.whole = time
-        case .update(let name): if records[name] == nil { return "changes a record that is not there" }
+            running[event.cache]?.wroteAlone = alone.contains(event.cache)
+        case .update(let name):
+            if records[name] == nil { return "changes a record that is not there" }
+            running[event.cache]?.wroteAlone = alone.contains(event.cache)
         case .unlink(let name):
             guard let record = records.removeValue(forKey: name) else { return "removes what is not there" }
             // A removal of one variant takes along what it cannot read.
@@ -76,7 +83,9 @@ struct ProtocolChecker {
                 return "RECORD_LOCK: a pass removes a record that is being written"
             }
         case .clear: records = [:]
-        case .look, .read: break
+        case .look(let isThere):
+            if isThere { alone.remove(event.cache) } else if owners[event.cache] != nil { alone.insert(event.cache) }
+        case .read: break
         }
         return nil
     }
@@ -84,7 +93,7 @@ struct ProtocolChecker {
     private func judge(_ running: Running, of cache: Int) -> String? {
         switch running.operation {
         case .store, .pin: judgeWriting(running, of: cache)
-        case .remove: judgeRemoval(running)
+        case .remove: judgeRemoval(running, of: cache)
         case .lookup: nil
         }
     }
@@ -116,20 +125,21 @@ struct ProtocolChecker {
         guard let (writtenAt, name) = written else { return nil }
         let isOwner = owners[cache].map { $0 < writtenAt } == true
         let isAmongOthers = running.steps.contains { if case .row = $0.step { true } else { false } }
-        if !isAmongOthers {
-            guard isOwner else { return "STORING_ROW: a guest writes a record" }
-            // A tail brings nothing back.
-            if running.operation == .pin { return nil }
-            let looks = running.steps.contains { time, step in
-                if case .look(isThere: false) = step { time > writtenAt } else { false }
-            }
-            return looks ? nil : "LOOK_AFTER_A_WRITE: writes, and looks for nobody"
-        }
         let isAnnounced = running.steps.contains { time, step in
             if case .row(.storing(key), _) = step { time < writtenAt } else { false }
         }
         if !isOwner, !isAnnounced { return "STORING_ROW: a guest writes a record" }
-        guard let lastStored, lastStored > writtenAt else { return "STORED_ROW: a record is written" }
+        if lastStored.map({ $0 > writtenAt }) != true {
+            // A tail brings nothing back.
+            if running.operation == .pin, isOwner, !isAmongOthers || running.wroteAlone { return nil }
+            // It looks again, also if those of before have left.
+            let looks = running.steps.contains { time, step in
+                if case .look(isThere: false) = step { time > writtenAt } else { false }
+            }
+            if isOwner, looks { return nil }
+            return isAmongOthers
+                ? "STORED_ROW: a record is written" : "LOOK_AFTER_A_WRITE: writes, and looks for nobody"
+        }
         // What it reads from now on was removed after its response was there to be stored.
         guard running.operation == .store, let madeAt else { return nil }
         for case (let time, .read(let places)) in running.steps where time > madeAt {
@@ -141,26 +151,27 @@ struct ProtocolChecker {
         return nil
     }
 
-    private func judgeRemoval(_ running: Running) -> String? {
+    private func judgeRemoval(_ running: Running, of cache: Int) -> String? {
         func isConcerned(_ name: RecordName) -> Bool { running.key == nil || name.key == running.key }
         var told: [Int] = []
         var unlinks: [Int] = []
-        var lonely: Int?
+        var foundNobody: Int?
         for (time, step) in running.steps {
             switch step {
             case .row(let change, _) where change.isRemoval && running.key.map(change.concerns) != false:
                 told.append(time)
             case .unlink(let name) where isConcerned(name): unlinks.append(time)
             case .clear: unlinks.append(time)
-            case .look(isThere: false): lonely = lonely ?? time
+            case .look(isThere: false): foundNobody = foundNobody ?? time
             default: break
             }
         }
         let removed = unlinks.first ?? .max
-        let begun = [told.first, lonely].compactMap(\.self).filter { $0 < removed }.min()
+        let begun = [told.first, foundNobody].compactMap(\.self).filter { $0 < removed }.min()
         guard let begun else { return "FIRST_ROW: removes, and tells nobody before" }
-        // Alone it tells nobody. A cache that comes meanwhile is told when the removal ends, or at the next look.
-        let isAlone = lonely.map { $0 < removed } == true
+        // Alone it tells nobody. A cache that comes meanwhile is told when the removal ends, or at the next look. Those
+        // of before may have left while it removed.
+        let isAlone = foundNobody.map { $0 < removed } == true || alone.contains(cache)
         if !isAlone, told.count < 2 || told[told.count - 1] < unlinks.last ?? 0 {
             return "SECOND_ROW: removes, and tells nobody after"
         }
