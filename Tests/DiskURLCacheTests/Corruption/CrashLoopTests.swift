@@ -7,26 +7,43 @@
     /// Mixed load in a child that is killed at a random moment, and what its log says was possible.
     ///
     /// The child logs the begin and the end of each operation by single appending writes, which a kill cannot take
-    /// back.
+    /// back. Children of one directory write the same log, so it has the order of what they do.
     enum CrashLoad {
         static let keys = 40
 
-        static func body(_ value: Int) -> Data {
-            withUnsafeBytes(of: value) { Data($0) } + testBody(value, length: value % 30 == 0 ? 40_000 : value % 500)
-        }
+        /// A line of the log: what begins or ends, of which key (all if it has none), and by which number both are known.
+        private struct Line {
+            enum Event: String { case store, update, remove, find, end }
 
-        static func value(_ body: Data) -> Int? {
-            guard body.count >= 8 else { return nil }
-            let value = body.withUnsafeBytes { $0.loadUnaligned(as: Int.self) }
-            return body == Self.body(value) ? value : nil
+            var event: Event
+            var key: Int?
+            var number: Int
+            /// Of an end: the value that was found.
+            var found: Int?
+
+            var text: String { "\(event) \(key ?? -1) \(number) \(found ?? -1)\n" }
+
+            init(_ event: Event, _ key: Int?, _ number: Int, found: Int? = nil) {
+                (self.event, self.key, self.number, self.found) = (event, key, number, found)
+            }
+
+            init?(_ text: Substring) {
+                let parts = text.split(separator: " ")
+                guard parts.count == 4, let event = Event(rawValue: String(parts[0])) else { return nil }
+                let numbers = parts.dropFirst().compactMap { Int($0) }
+                guard numbers.count == 3 else { return nil }
+                self.init(
+                    event, numbers[0] < 0 ? nil : numbers[0], numbers[1], found: numbers[2] < 0 ? nil : numbers[2])
+            }
         }
 
         static func runInChild(_ directory: String) throws {
             let seed = try #require(ChildProcess.argument("SEED").flatMap(Int.init))
+            let capacity = try #require(ChildProcess.argument("CAPACITY").flatMap(Int.init))
             let logPath = try #require(ChildProcess.argument("LOG"))
             let log = open(logPath, O_WRONLY | O_APPEND | O_CREAT, 0o600)
-            @Sendable func note(_ line: String) {
-                let bytes = Array((line + "\n").utf8)
+            @Sendable func note(_ line: Line) {
+                let bytes = Array(line.text.utf8)
                 _ = bytes.withUnsafeBytes { write(log, $0.baseAddress, $0.count) }
             }
             var random = TestRandom(seed)
@@ -35,151 +52,151 @@
                 if call.number == end { kill(getpid(), SIGKILL) }
                 return nil
             }
-            var configuration = DiskConfiguration(
-                directory: directory, capacity: seed % 3 == 0 ? 200 << 10 : 100 << 20)
+            var configuration = DiskConfiguration(directory: directory, capacity: capacity)
             configuration.maintenanceDelay = 0
             let store = DiskStore(configuration: configuration, fileSystem: files)
             let sequence = EntrySequence()
             onThreads(3) { thread in
                 var random = TestRandom(seed * 3 + thread)
                 for step in 0..<5000 {
-                    let key = Int.random(in: 0..<keys, using: &random)
-                    let value = (seed * 5000 + step) * 3 + thread
+                    let place = Int.random(in: 0..<keys, using: &random)
+                    let key = RequestKey.test("\(place)")
+                    // Names the operation, and is the value that it stores.
+                    let number = (seed * 5000 + step) * 3 + thread
+                    var found: Int?
                     switch Int.random(in: 0..<100, using: &random) {
-                    case 0..<60:
-                        note("B \(key) \(value)")
-                        store.store(
-                            .test(body(value), sequence: sequence.next(at: Date())), for: .test("\(key)"))
-                        note("E \(key) \(value)")
-                    case 60..<70:
-                        note("B \(key) -\(value)")
-                        store.remove(.test("\(key)"))
-                        note("E \(key) -\(value)")
-                    case 70..<96: _ = store.variants(of: .test("\(key)")).first?.load()
+                    case 0..<55:
+                        note(Line(.store, place, number))
+                        store.store(.test(NumberedBody.make(number), sequence: sequence.next(at: Date())), for: key)
+                    case 55..<65:
+                        note(Line(.remove, place, number))
+                        store.remove(key)
+                    case 65..<75:
+                        guard let old = store.variants(of: key).first?.metadata else { continue }
+                        var new = old
+                        new.sequence += 1
+                        new.tags = ["new"]
+                        note(Line(.update, place, number))
+                        _ = store.update(new, of: key, replacing: old, usedAt: MonotonicTime.nanoseconds)
+                    case 75..<96:
+                        note(Line(.find, place, number))
+                        // Something that no child stored is found, too.
+                        found = store.body(key).map { NumberedBody.number(of: $0) ?? 0 }
                     case 96..<99:
-                        note("B flush \(value)")
                         store.flush()
-                        note("E flush \(value)")
+                        continue
                     default:
-                        note("B all -\(value)")
+                        note(Line(.remove, nil, number))
                         store.removeAll()
-                        note("E all -\(value)")
                     }
+                    note(Line(.end, place, number, found: found))
                 }
             }
         }
 
-        /// What happened to one key, in the order of the log.
-        struct History {
-            struct Operation {
-                /// Nil for a removal.
-                var value: Int?
-                var began: Int
-                var ended = Int.max
-            }
-
-            var operations: [Operation]
-
-            /// A value may be found unless a removal, or a store that a later flush made lasting, came after it.
-            func allows(_ value: Int, flushes: [Operation]) -> Bool {
-                guard let store = operations.first(where: { $0.value == value }) else { return false }
-                return !operations.contains { other in
-                    guard other.began > store.ended, other.ended != .max else { return false }
-                    return other.value == nil || flushes.contains { $0.began > other.ended && $0.ended != .max }
-                }
-            }
-
-            /// The value that must be found: stored last, flushed, and nothing begun since.
-            func required(flushes: [Operation]) -> Int? {
-                guard let last = operations.last, let value = last.value,
-                    !operations.dropLast().contains(where: { $0.ended > last.began }),
-                    flushes.contains(where: { $0.began > last.ended && $0.ended != .max })
-                else { return nil }
-                return value
-            }
+        /// What was found under a key, and when.
+        struct Finding {
+            var key: Int
+            var value: Int
+            var time: Range<Int>
         }
 
-        /// Reads the log of one child: a history for each key, and the flushes. `before` is what was found, and
-        /// flushed, before the child began: a flush says nothing about what an earlier process stored and did not live
-        /// to write.
+        /// Reads the log of some children: a history for each key, and what they found meanwhile.
+        /// - Parameter before: what was found before they began.
         static func read(
             _ path: String, before: [Int?]
-        ) throws -> (keys: [History], flushes: [History.Operation]) {
+        ) throws -> (keys: [KeyHistory], findings: [Finding]) {
             let text = try String(contentsOfFile: path, encoding: .utf8)
-            var keys = before.map { History(operations: [.init(value: $0, began: -4, ended: -3)]) }
-            var flushes = [History.Operation(value: nil, began: -2, ended: -1)]
-            var open: [String: Int] = [:]
-            for (time, line) in text.split(separator: "\n").enumerated() {
-                let parts = line.split(separator: " ").map(String.init)
-                guard parts.count == 3, let number = Int(parts[2]) else { continue }
-                let value = number < 0 || parts[2].hasPrefix("-") ? nil : number
-                let name = parts[1] + parts[2]
-                let places: [Int] = Int(parts[1]).map { [$0] } ?? (parts[1] == "all" ? Array(keys.indices) : [])
-                if parts[0] == "B" {
-                    open[name] = time
-                    if parts[1] == "flush" { flushes.append(.init(value: number, began: time)) }
-                    for key in places { keys[key].operations.append(.init(value: value, began: time)) }
-                } else if let began = open[name] {
-                    // From the end: what ends began a moment ago.
-                    if let place = flushes.lastIndex(where: { $0.began == began }) { flushes[place].ended = time }
-                    for key in places {
-                        if let place = keys[key].operations.lastIndex(where: { $0.began == began }) {
-                            keys[key].operations[place].ended = time
-                        }
+            var histories = before.map { value in
+                var history = KeyHistory()
+                history.append(.init(kind: value.map { .store($0) } ?? .removal, began: -2, ended: -1))
+                return history
+            }
+            var findings: [Finding] = []
+            var open: [Int: (line: Line, time: Int)] = [:]
+            for (time, text) in text.split(separator: "\n").enumerated() {
+                guard let line = Line(text) else { continue }
+                func places(_ line: Line) -> [Int] { line.key.map { [$0] } ?? Array(histories.indices) }
+                func begin(_ kind: KeyHistory.Kind) {
+                    open[line.number] = (line, time)
+                    for key in places(line) { histories[key].append(.init(kind: kind, began: time)) }
+                }
+                switch line.event {
+                case .store: begin(.store(line.number))
+                case .update: begin(.update)
+                case .remove: begin(.removal)
+                case .find: open[line.number] = (line, time)
+                case .end:
+                    guard let (begun, began) = open.removeValue(forKey: line.number) else { continue }
+                    if begun.event == .find {
+                        guard let key = line.key, let value = line.found else { continue }
+                        findings.append(Finding(key: key, value: value, time: began..<time))
+                    } else {
+                        for key in places(begun) { histories[key].end(began, at: time) }
                     }
                 }
             }
-            return (keys, flushes)
+            return (histories, findings)
         }
     }
 
     @Suite("Crash loop", .fewAtATime) struct CrashLoopTests {
-        private static let rounds = TestLength.crashRounds
-
-        @Test("Random SIGKILL under mixed load: 0 wrong bytes, 0 crashes at reopen, leftovers swept")
+        @Test(
+            "Random SIGKILL under mixed load, of one process or of two: what was stored is found, what was removed is not"
+        )
         func rounds() throws {
             let fixture = try DiskFixture()
             let logPath = fixture.scratch.appending("log").path
             var before = [Int?](repeating: nil, count: CrashLoad.keys)
             var killed = 0
             var found = 0
-            for round in 1...Self.rounds {
+            for seed in TestLength.crashSeeds {
                 try Data().write(to: URL(filePath: logPath))
-                let child = try ChildProcess(
-                    "load", directory: fixture.directory, ["SEED": String(round), "LOG": logPath])
-                _ = child.remainingLines()
-                if child.wasKilled { killed += 1 }
-                let (keys, flushes) = try CrashLoad.read(logPath, before: before)
+                // In every third round the children evict.
+                let capacity = seed % 3 == 0 ? 200 << 10 : 100 << 20
+                let children = try (0...seed % 2).map { number in
+                    try ChildProcess(
+                        "load", directory: fixture.directory,
+                        ["SEED": String(seed * 2 + number), "CAPACITY": String(capacity), "LOG": logPath])
+                }
+                for child in children {
+                    _ = child.remainingLines()
+                    if child.wasKilled { killed += 1 }
+                    if !child.wasKilled && !child.succeeded { Issue.record("seed \(seed): the child crashed") }
+                }
+                let (keys, findings) = try CrashLoad.read(logPath, before: before)
+                for finding in findings where !keys[finding.key].allows(finding.value, in: finding.time) {
+                    Issue.record("seed \(seed): a child found \(finding)")
+                }
+                found += findings.count
                 let store = fixture.open()
                 for pass in 0..<2 {
                     for (number, history) in keys.enumerated() {
                         let body = store.body(.test("\(number)"))
                         if let body {
                             found += 1
-                            let value = CrashLoad.value(body)
-                            if value.map({ history.allows($0, flushes: flushes) }) != true {
-                                Issue.record("round \(round) pass \(pass): \(number) has \(value as Any)")
+                            let value = NumberedBody.number(of: body)
+                            if value.map({ history.allows($0) }) != true {
+                                Issue.record("seed \(seed) pass \(pass): \(number) has \(value as Any)")
                             }
-                        } else if round % 3 != 0, let value = history.required(flushes: flushes) {
-                            // In every third round the child evicts, and may have evicted this.
-                            Issue.record("round \(round) pass \(pass): \(number) lost \(value)")
+                        } else if capacity >= 100 << 20, let value = history.required {
+                            Issue.record("seed \(seed) pass \(pass): \(number) lost \(value)")
                         }
-                        before[number] = body.flatMap(CrashLoad.value)
+                        before[number] = body.flatMap(NumberedBody.number(of:))
                     }
                     store.flush()
                 }
-                #expect(store.usage == fixture.allocatedByRecords(), "round \(round)")
-                #expect(store.entryCount == fixture.recordNames().count, "round \(round)")
+                #expect(store.usage == fixture.allocatedByRecords(), "seed \(seed)")
+                #expect(store.entryCount == fixture.recordNames().count, "seed \(seed)")
                 store.close()
                 let rest = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
                 #expect(
                     Set(rest).isSubset(of: [
                         "records", "index.plist", "lock", "changes", "CACHEDIR.TAG",
                     ]))
-                if !child.wasKilled && !child.succeeded { Issue.record("round \(round): the child crashed") }
             }
-            #expect(killed > Self.rounds / 2)
-            #expect(found > Self.rounds)
+            #expect(killed > TestLength.crashSeeds.count / 2)
+            #expect(found > TestLength.crashSeeds.count)
         }
     }
 #endif

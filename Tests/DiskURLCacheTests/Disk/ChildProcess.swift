@@ -80,17 +80,32 @@
             }
         }
 
-        /// Waits until the child says something or ends. A child that does neither is killed.
+        /// Waits until the child says something or ends. A child that does neither is killed, when it has done nothing
+        /// for a minute, or when it has worked for many.
         private func hasMore() -> Bool {
-            var patience = Patience(times: TestLength.isLong ? 100 : 3)
+            let times = TestLength.isLong ? 100 : 3
+            var (patience, work) = (Patience(times: times), self.work)
+            let limit = work + times * 10 * Patience.seconds * sysconf(Int32(_SC_CLK_TCK))
             var descriptor = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
             while poll(&descriptor, 1, 100) == 0 {
-                guard patience.isOver() else { continue }
+                // On a busy machine a child may get little of the processors for minutes.
+                let now = self.work
+                if now > work { (patience, work) = (Patience(times: times), now) }
+                guard patience.isOver() || now > limit else { continue }
                 Issue.record("waited for a line of the child \(mode)")
                 kill()
                 return false
             }
             return true
+        }
+
+        /// The time that the child had of the processors, in ticks of the system.
+        private var work: Int {
+            // The command's name may have spaces; it is the second field, in parentheses.
+            guard let text = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .utf8),
+                let fields = text.split(separator: ")").last?.split(separator: " "), fields.count > 12
+            else { return 0 }
+            return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
         }
 
         /// Everything it still says, to its end.

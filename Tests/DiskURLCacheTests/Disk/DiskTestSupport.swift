@@ -63,6 +63,21 @@ func testBody(_ number: Int, length: Int = 1000) -> Data {
     return words.withUnsafeBytes { Data($0.prefix(length)) }
 }
 
+/// A body that tells its number, of a length that follows from it: some are large.
+enum NumberedBody {
+    static func make(_ number: Int) -> Data {
+        let length = number % 30 == 0 ? 40_000 : number % 500
+        return withUnsafeBytes(of: number) { Data($0) } + testBody(number, length: length)
+    }
+
+    /// Nil for a body that is not whole, or was never made.
+    static func number(of body: Data) -> Int? {
+        guard body.count >= 8 else { return nil }
+        let number = body.withUnsafeBytes { $0.loadUnaligned(as: Int.self) }
+        return number >= 0 && body == make(number) ? number : nil
+    }
+}
+
 extension DiskStore {
     private static let hours = Mutex<UInt64>(0)
 

@@ -25,13 +25,15 @@
                     let key = Int.random(in: 0..<keys, using: &random)
                     switch step % 10 {
                     case 0..<5:
-                        if let body = store.body(.test("\(key)")), CrashLoad.value(body).map({ $0 % keys }) != key {
+                        if let body = store.body(.test("\(key)")),
+                            NumberedBody.number(of: body).map({ $0 % keys }) != key
+                        {
                             ChildProcess.say("wrong \(key)")
                         }
                     case 5..<9:
                         let value = key + keys * (step * 16 + process % 4 * 4 + thread)
                         store.store(
-                            .test(CrashLoad.body(value), sequence: UInt64(step)), for: .test("\(key)"))
+                            .test(NumberedBody.make(value), sequence: UInt64(step)), for: .test("\(key)"))
                     default: store.remove(.test("\(key)"))
                     }
                 }
@@ -279,7 +281,7 @@
             for _ in 0..<2 {
                 for key in 0..<ProcessScenarios.keys {
                     guard let body = store.body(.test("\(key)")) else { continue }
-                    #expect(CrashLoad.value(body).map { $0 % ProcessScenarios.keys } == key)
+                    #expect(NumberedBody.number(of: body).map { $0 % ProcessScenarios.keys } == key)
                 }
                 store.flush()
             }

@@ -54,7 +54,7 @@
         }
 
         @Test func whatCachesDoIsTheProtocol() async throws {
-            for seed in 0..<TestLength.pick(plain: 5, long: 500) {
+            for seed in 0..<TestLength.pick(plain: 5, long: 200) {
                 let (events, left) = try await run(seed)
                 let fault = ProtocolChecker.fault(in: events, left: left)
                 #expect(fault == nil, "seed \(seed)")

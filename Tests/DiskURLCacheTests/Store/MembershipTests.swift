@@ -494,7 +494,7 @@
                 return directory.open(files, .justOpened)
             }
             let paths = (0..<8).map { "/\($0)" }
-            for round in 0..<TestLength.pick(plain: 2, long: 100) {
+            for round in 0..<TestLength.pick(plain: 2, long: 20) {
                 let first = open()
                 let second = open()
                 DispatchQueue.concurrentPerform(iterations: 4) { thread in

@@ -10,11 +10,19 @@ import Foundation
 enum TestLength {
     static let isLong = ProcessInfo.processInfo.environment["DISKURLCACHE_LONG"] == "1"
 
-    /// Kills of a process under load.
-    static let crashRounds = count("DISKURLCACHE_CRASH_ROUNDS", plain: 4, long: 200)
+    /// Kills of processes under load, and histories at the end of which the power fails: the seed of each.
+    static let crashSeeds: Range<Int> = {
+        let first = fuzzSeed ?? 1
+        return first..<first + count("DISKURLCACHE_CRASH_ROUNDS", plain: 4, long: 200)
+    }()
+    /// Orders of the calls of several caches: the seed of each.
+    static let scheduleSeeds: Range<Int> = {
+        let first = fuzzSeed ?? 1
+        return first..<first + count("DISKURLCACHE_SCHEDULES", plain: 50, long: 1_000)
+    }()
     /// Inputs for each decoder and each parser.
     static let fuzzIterations = count("DISKURLCACHE_FUZZ_ITERATIONS", plain: 2_000, long: 500_000)
-    /// A seed for the parsers' inputs, instead of the fixed one, which makes a failure repeat.
+    /// A seed for the parsers' inputs, or the first one for crashes, instead of the fixed one.
     static let fuzzSeed = number("DISKURLCACHE_FUZZ_SEED")
     /// Megabytes that are stored under a hard limit of memory.
     static let soakMegabytes = count("DISKURLCACHE_SOAK_MEGABYTES", plain: 64, long: 4096)

@@ -18,6 +18,9 @@ package final class MaintenanceQueue: Sendable {
     private let mark = DispatchSpecificKey<Bool>()
     private let state = Mutex(State())
     private let timer: SuspendableTimer
+    #if DEBUG
+        private let performing = Mutex(())
+    #endif
 
     init() {
         let reference = WeakReference<MaintenanceQueue>()
@@ -91,7 +94,13 @@ package final class MaintenanceQueue: Sendable {
 
     /// Runs work on the queue and waits for it. If called on the queue, runs it at once.
     func perform<Result>(_ work: () -> Result) -> Result {
-        isCurrent ? work() : queue.sync(execute: work)
+        if isCurrent { return work() }
+        #if DEBUG
+            // A test that orders threads sees who waits for a lock, and not who waits for a queue.
+            return performing.withLock { _ in queue.sync(execute: work) }
+        #else
+            return queue.sync(execute: work)
+        #endif
     }
 }
 

@@ -20,7 +20,15 @@
         @inline(__always)
         static func destroy(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_destroy(lock) }
         @inline(__always)
-        static func lock(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_lock(lock) }
+        static func lock(_ lock: UnsafeMutablePointer<Lock>) {
+            #if DEBUG
+                if let turn = LockTurn.ofThread {
+                    repeat { turn.wait() } while pthread_mutex_trylock(lock) != 0
+                    return
+                }
+            #endif
+            pthread_mutex_lock(lock)
+        }
         @inline(__always)
         static func unlock(_ lock: UnsafeMutablePointer<Lock>) { pthread_mutex_unlock(lock) }
     }

@@ -1,0 +1,148 @@
+#if DEBUG && os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// Caches of one directory in every order of their calls that a seed gives. What is found must be what was stored
+    /// last, and nothing that was removed.
+    ///
+    /// A failing seed fails again: `DISKURLCACHE_FUZZ_SEED=… DISKURLCACHE_SCHEDULES=1`.
+    @Suite(.fewAtATime) struct ScheduleTests {
+        private static let places = [("/a", "de"), ("/a", "en")].map { (path: $0.0, language: $0.1) }
+
+        /// What each cache did at each place, and what does not agree with it.
+        private struct Record {
+            var histories = [KeyHistory](repeating: KeyHistory(), count: ScheduleTests.places.count)
+            var faults: [String] = []
+        }
+
+        @Test func whatIsFoundWasStoredAndNotRemoved() async throws {
+            var schedules: Set<Int> = []
+            let seeds = TestLength.scheduleSeeds
+            for seed in seeds {
+                let (faults, hash) = try await run(seed)
+                #expect(faults.isEmpty, "seed \(seed)")
+                if !faults.isEmpty { return }
+                schedules.insert(hash)
+            }
+            #expect(schedules.count > seeds.count * 9 / 10)
+        }
+
+        @Test func aSeedGivesOneOrder() async throws {
+            // What is made once in a process takes locks the first time.
+            _ = try await run(7)
+            let (first, second) = (try await run(7), try await run(7))
+            #expect(first.hash == second.hash)
+        }
+
+        private func run(_ seed: Int) async throws -> (faults: [String], hash: Int) {
+            let directory = try SharedDirectory()
+            // Half of them have two caches with two threads each.
+            let (caches, threads) = seed / 4 % 2 == 0 ? (3, 3) : (2, 4)
+            let schedule = Schedule(seed: seed, threads: threads)
+            let record = Mutex(Record())
+            let opened = (0..<caches).map { _ in Mutex<DiskURLCache?>(nil) }
+            await schedule.run { thread in
+                var random = TestRandom(seed * threads + thread)
+                let place = opened[thread % caches]
+                // Its other thread uses the cache that is there.
+                let isFirst = thread < caches
+                if isFirst {
+                    let cache = directory.open(ScheduledFiles(), .resting)
+                    place.withLock { $0 = cache }
+                }
+                for step in 1...5 {
+                    guard let cache = place.withLock({ $0 }) else { continue }
+                    let value = thread * 100 + step
+                    // Of two responses the later one is the newer one.
+                    directory.clock.advance(by: 0.001)
+                    self.perform(value, schedule, cache, &random, record)
+                    guard isFirst, Int.random(in: 0..<5, using: &random) == 0 else { continue }
+                    if Bool.random(using: &random) {
+                        cache.flush()
+                    } else {
+                        // Whoever uses it last closes it.
+                        let next = directory.open(ScheduledFiles(), .resting)
+                        place.withLock { $0 = next }
+                    }
+                }
+            }
+            for place in opened { place.withLock { $0?.close() } }
+            let cache = directory.open()
+            for place in Self.places.indices {
+                let history = record.withLock { $0.histories[place] }
+                let found = Self.find(place, cache)
+                if let found, !history.allows(found) {
+                    record.withLock { $0.faults.append("in the end \(found) is at \(Self.places[place])") }
+                }
+            }
+            cache.close()
+            return (record.withLock { $0.faults }, schedule.hash)
+        }
+
+        /// One operation of a cache.
+        private func perform(
+            _ value: Int, _ schedule: Schedule, _ cache: DiskURLCache, _ random: inout TestRandom,
+            _ record: Mutex<Record>
+        ) {
+            func note(_ kind: KeyHistory.Kind, _ places: [Int], _ body: () -> Void) {
+                let began = schedule.now()
+                record.withLock { record in
+                    for place in places { record.histories[place].append(.init(kind: kind, began: began)) }
+                }
+                body()
+                let ended = schedule.now()
+                record.withLock { record in
+                    for place in places { record.histories[place].end(began, at: ended) }
+                }
+            }
+            let place = Int.random(in: Self.places.indices, using: &random)
+            let path = Self.places[place].path
+            let everywhere = Array(Self.places.indices)
+            let ofPath = everywhere.filter { Self.places[$0].path == path }
+            switch Int.random(in: 0..<18, using: &random) {
+            case 0..<6: note(.store(value), [place]) { Self.put(value, place, cache) }
+            case 6, 7: note(.update, [place]) { cache.setPinned(true, for: Self.request(place)) }
+            case 8...10: note(.removal, ofPath) { cache.remove(.key, path) }
+            case 11: note(.removal, ofPath) { cache.remove(.resource, path) }
+            case 12: note(.removal, everywhere) { cache.remove(.tag) }
+            case 13: note(.removal, everywhere) { cache.remove(.all) }
+            default:
+                let began = schedule.now()
+                cache.look()
+                let found = Self.find(place, cache)
+                let ended = schedule.now()
+                guard let found else { break }
+                record.withLock { record in
+                    if record.histories[place].allows(found, in: began..<ended) { return }
+                    record.faults.append("\(found) is found at \(Self.places[place]), \(began) to \(ended)")
+                    for operation in record.histories[place].operations { record.faults.append("\(operation)") }
+                }
+            }
+        }
+
+        private static func request(_ place: Int) -> URLRequest {
+            var request = Responses.request(
+                places[place].path, fields: ["Accept-Language": places[place].language])
+            request.cacheOptions = .init(tags: ["account"])
+            return request
+        }
+
+        private static func put(_ value: Int, _ place: Int, _ cache: DiskURLCache) {
+            let response = Responses.cached(
+                Responses.url(places[place].path), "\(value)",
+                fields: ["Cache-Control": "max-age=3600", "Vary": "Accept-Language"])
+            cache.storeCachedResponse(response, for: request(place))
+        }
+
+        /// The value; 0 for something that nobody stored.
+        private static func find(_ place: Int, _ cache: DiskURLCache) -> Int? {
+            cache.cachedResponse(for: request(place)).map { Int(String(decoding: $0.data, as: UTF8.self)) ?? 0 }
+        }
+    }
+#endif
