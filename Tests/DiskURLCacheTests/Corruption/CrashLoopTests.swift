@@ -11,7 +11,8 @@
     enum CrashLoad {
         static let keys = 40
 
-        /// A line of the log: what begins or ends, of which key (all if it has none), and by which number both are known.
+        /// A line of the log: what begins or ends, of which key (all if it has none), and the number by which both are
+        /// known.
         private struct Line {
             enum Event: String { case store, update, remove, find, end }
 

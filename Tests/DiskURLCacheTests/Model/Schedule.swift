@@ -5,8 +5,8 @@
 
     @testable import DiskURLCache
 
-    /// Several threads of which one goes on at a time. At each lock of the library and each call of the file system a seed
-    /// says who goes on, so one seed gives one order of all that they do.
+    /// Several threads of which one goes on at a time. At each lock of the library and each call of the file system a
+    /// seed says who goes on, so one seed gives one order of all that they do.
     final class Schedule: Sendable {
         private struct State {
             var random: TestRandom

@@ -1,4 +1,5 @@
-/// What was done with one key, in an order of times that the test counts: what a lookup may find there, and what it must.
+/// What was done with one key, in an order of times that the test counts: what a lookup may find there, and what it
+/// must.
 struct KeyHistory {
     enum Kind: Equatable {
         case store(Int)
