@@ -11,8 +11,10 @@
     /// Caches of one directory in every order of their calls that a seed gives. What is found must be what was stored
     /// last, and nothing that was removed.
     ///
-    /// A failing seed fails again: `DISKURLCACHE_FUZZ_SEED=… DISKURLCACHE_SCHEDULES=1`.
-    @Suite(.fewAtATime) struct ScheduleTests {
+    /// A failing seed fails again: `DISKURLCACHE_FUZZ_SEED=… DISKURLCACHE_SCHEDULES=1`. Not beside other tests: a
+    /// thread that does not go on may hold a lock that all caches of the process share.
+    @Suite(.fewAtATime, .enabled(if: TestLength.hasSchedules, "on its own: .ci/run schedules"))
+    struct ScheduleTests {
         private static let places = [("/a", "de"), ("/a", "en")].map { (path: $0.0, language: $0.1) }
 
         /// What each cache did at each place, and what does not agree with it.

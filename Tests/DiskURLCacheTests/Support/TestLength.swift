@@ -18,8 +18,9 @@ enum TestLength {
     /// Orders of the calls of several caches: the seed of each.
     static let scheduleSeeds: Range<Int> = {
         let first = fuzzSeed ?? 1
-        return first..<first + count("DISKURLCACHE_SCHEDULES", plain: 50, long: 1_000)
+        return first..<first + (number("DISKURLCACHE_SCHEDULES") ?? 0)
     }()
+    static var hasSchedules: Bool { !scheduleSeeds.isEmpty }
     /// Inputs for each decoder and each parser.
     static let fuzzIterations = count("DISKURLCACHE_FUZZ_ITERATIONS", plain: 2_000, long: 500_000)
     /// A seed for the parsers' inputs, or the first one for crashes, instead of the fixed one.
