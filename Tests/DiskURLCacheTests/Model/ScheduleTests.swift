@@ -11,8 +11,9 @@
     /// Caches of one directory in every order of their calls that a seed gives. What is found must be what was stored
     /// last, and nothing that was removed.
     ///
-    /// A failing seed fails again: `DISKURLCACHE_FUZZ_SEED=… DISKURLCACHE_SCHEDULES=1`. Not beside other tests: a
-    /// thread that does not go on may hold a lock that all caches of the process share.
+    /// A failing seed fails again in a process that has run some others before: what is made once in a process takes
+    /// locks. Not beside other tests: a thread that does not go on may hold a lock that all caches of the process
+    /// share.
     @Suite(.fewAtATime, .enabled(if: TestLength.hasSchedules, "on its own: .ci/run schedules"))
     struct ScheduleTests {
         private static let places = [("/a", "de"), ("/a", "en")].map { (path: $0.0, language: $0.1) }
@@ -81,7 +82,10 @@
                 let history = record.withLock { $0.histories[place] }
                 let found = Self.find(place, cache)
                 if let found, !history.allows(found) {
-                    record.withLock { $0.faults.append("in the end \(found) is at \(Self.places[place])") }
+                    record.withLock { record in
+                        record.faults.append("in the end \(found) is at \(Self.places[place])")
+                        for operation in history.operations { record.faults.append("\(operation)") }
+                    }
                 }
             }
             cache.close()
