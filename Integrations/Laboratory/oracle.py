@@ -7,7 +7,7 @@ HEURISTIC = (200, 203, 204, 301, 404, 410)
 
 
 def directives(fields, name="Cache-Control"):
-    """The directives of a field; None for one that does not parse as the RFC says: such a response is to be taken as stale (§4.2.1)."""
+    """The values of each directive of a field; an empty text for a directive without one."""
     text = ", ".join(value for field, value in fields if field.lower() == name.lower())
     found = {}
     for match in re.finditer(r'\s*([^=,\s]+)(?:=("[^"]*"|[^,]*))?\s*(?:,|$)', text):
@@ -46,6 +46,11 @@ class Stored:
         self.fields = [one for one in self.fields if one[0].lower() not in names] + list(answer["fields"])
         self.at, self.invalidated = at, False
 
+    @property
+    def made(self):
+        """The time of its `Date`, which the origin always sends."""
+        return date(field(self.fields, "Date"), self.at) or self.at
+
     def lifetime(self, shared):
         control = directives(self.fields)
         for name in ("s-maxage", "max-age") if shared else ("max-age",):
@@ -53,21 +58,19 @@ class Stored:
                 return seconds(control[name])
         if field(self.fields, "Expires") is not None:
             expires = date(field(self.fields, "Expires"), self.at)
-            made = date(field(self.fields, "Date"), self.at) or self.at
-            return max(0, expires - made) if expires is not None else 0
+            return max(0, expires - self.made) if expires is not None else 0
         modified = date(field(self.fields, "Last-Modified"), self.at)
         if modified is not None and (self.status in HEURISTIC or "public" in control):
             # A tenth, as §4.2.2 suggests; a guess may be longer.
-            return max(0, ((date(field(self.fields, "Date"), self.at) or self.at) - modified) / 10)
+            return max(0, (self.made - modified) / 10)
         return 0
 
     def age(self, now):
-        made = date(field(self.fields, "Date"), self.at) or self.at
         value = field(self.fields, "Age")
         told = int(value) if value and value.isdigit() else 0
-        return max(told, self.at - made) + now - self.at
+        return max(told, self.at - self.made) + now - self.at
 
-    def refusals(self, request, now, shared, slack=1):
+    def refusals(self, request, now, shared):
         """Why it may not be reused for a request without asking; nothing if it may."""
         control, asked = directives(self.fields), directives(request["fields"])
         reasons = []
@@ -98,7 +101,7 @@ class Stored:
             reasons.append("the request says no-cache")
         lifetime, age = self.lifetime(shared), self.age(now)
         # The client may have got its answer a moment before; nothing is fresh for no time at all.
-        slack = slack if lifetime > 0 else 0
+        slack = 1 if lifetime > 0 else 0
         if "max-age" in asked and age > int(asked["max-age"][0]) + slack:
             reasons.append("the request's max-age")
         if "min-fresh" in asked and lifetime - age < int(asked["min-fresh"][0]) - slack:

@@ -22,6 +22,11 @@
         private struct Record {
             var histories = [KeyHistory](repeating: KeyHistory(), count: ScheduleTests.places.count)
             var faults: [String] = []
+
+            mutating func fault(_ what: String, at place: Int) {
+                faults.append("\(what) at \(ScheduleTests.places[place])")
+                faults += histories[place].operations.map { "\($0)" }
+            }
         }
 
         @Test func whatIsFoundWasStoredAndNotRemoved() async throws {
@@ -79,13 +84,9 @@
             for place in opened { place.withLock { $0?.close() } }
             let cache = directory.open()
             for place in Self.places.indices {
-                let history = record.withLock { $0.histories[place] }
-                let found = Self.find(place, cache)
-                if let found, !history.allows(found) {
-                    record.withLock { record in
-                        record.faults.append("in the end \(found) is at \(Self.places[place])")
-                        for operation in history.operations { record.faults.append("\(operation)") }
-                    }
+                guard let found = Self.find(place, cache) else { continue }
+                record.withLock { record in
+                    if !record.histories[place].allows(found) { record.fault("in the end \(found) is", at: place) }
                 }
             }
             cache.close()
@@ -127,8 +128,7 @@
                 guard let found else { break }
                 record.withLock { record in
                     if record.histories[place].allows(found, in: began..<ended) { return }
-                    record.faults.append("\(found) is found at \(Self.places[place]), \(began) to \(ended)")
-                    for operation in record.histories[place].operations { record.faults.append("\(operation)") }
+                    record.fault("\(found) is found, \(began) to \(ended),", at: place)
                 }
             }
         }
