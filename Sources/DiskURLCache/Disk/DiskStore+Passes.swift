@@ -191,20 +191,19 @@ extension DiskStore {
     @discardableResult
     func refresh() -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly else { return false }
-        if catalog.state.isCurrent, !catalog.hasExaminations {
-            check(mayMake: false)
-            if catalog.state.isCurrent, !catalog.hasExaminations {
-                // A pass may be examining the last key at this moment, under the lock: waits for it.
-                withIO { _ in }
+        if catalog.knowsAll { check(mayMake: false) }
+        if !catalog.knowsAll {
+            let isThere = maintenance.perform {
+                guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
+                check(mayMake: false)
+                open(isFlush: false)
                 return true
             }
+            if !isThere { return false }
         }
-        return maintenance.perform {
-            guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
-            check(mayMake: false)
-            open(isFlush: false)
-            return catalog.state.isCurrent
-        }
+        // Another thread may be examining a key at this moment, under the lock: waits for it.
+        withIO { _ in }
+        return catalog.state.isCurrent
     }
 
     /// Makes the index again from the records; false if a different process owns the directory.

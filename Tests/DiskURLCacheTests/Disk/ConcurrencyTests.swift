@@ -330,6 +330,31 @@ final class Oracle: Sendable {
         #expect(owner.body(key) == testBody(2))
     }
 
+    /// Another cache has read the older record of a slot, and removes it when a new record has its name: before the
+    /// writer looks whether that is still there, or after it.
+    @Test(arguments: [FaultyFileSystem.Operation.close, .open])
+    func aRecordThatGoesInsteadOfAnOlderOneIsWrittenAgain(before operation: FaultyFileSystem.Operation) {
+        let files = FaultyFileSystem()
+        let owner = fixture.open(files: files)
+        owner.flush()
+        owner.store(.test(testBody(1), sequence: 1), for: key)
+        let guest = fixture.open()
+        guest.flush()
+        owner.checkNow()
+        let (first, isArmed) = (fixture.recordPath(key), Mutex(true))
+        files.rule = { call in
+            guard call.operation == operation, call.isRecord, call.path != first,
+                call.flags & O_ACCMODE == O_RDONLY, isArmed.disarm()
+            else { return nil }
+            #expect(throws: Never.self) { try SystemFiles().unlink(call.path) }
+            return nil
+        }
+        owner.store(.test(testBody(2), sequence: 2), for: key)
+        #expect(!isArmed.withLock { $0 })
+        for store in [owner, guest] { #expect(store.body(key) == testBody(2)) }
+        #expect(fixture.recordNames().count == 1)
+    }
+
     /// The record is replaced, and its file is gone, after the reader opened it.
     @Test func aRecordThatIsReplacedWhileItIsReadHidesNothing() {
         let (key, first) = (key, fixture.recordPath(key))

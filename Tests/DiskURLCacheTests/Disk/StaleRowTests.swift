@@ -174,6 +174,40 @@
             #expect(remover.body(Self.key) == nil)
         }
 
+        /// A store reads the files of a key anew just when a removal by tag is to do so.
+        @Test func aRemovalWaitsForWhatAStoreIsReading() throws {
+            let files = FaultyFileSystem()
+            let (owner, guest) = twoStores(files)
+            owner.maintenance.pause()
+            guest.store(.test(testBody(1), sequence: 1, language: "en", tags: ["t"]), for: Self.key)
+            owner.checkNow()
+            let (looks, isFirst) = (Mutex(0), Mutex(true))
+            let (isReading, isRemoved, isStored) = (
+                DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+            )
+            let remover = pthread_self()
+            files.rule = { call in
+                if pthread_equal(pthread_self(), remover) != 0 {
+                    // The first is for the row that tells of the removal, the second when it looks for its records.
+                    guard call.operation == .statusAt, call.name == "changes", looks.next() == 2 else { return nil }
+                    Thread.detachNewThread {
+                        owner.store(.test(testBody(2), sequence: 2, language: "de"), for: Self.key)
+                        isStored.signal()
+                    }
+                    isReading.isSignalled("the store to read the files of the key")
+                } else if call.operation == .open, call.isRecord, isFirst.disarm() {
+                    isReading.signal()
+                    // A removal that does not wait for this thread has the time to end here.
+                    _ = isRemoved.wait(timeout: .now() + .milliseconds(500))
+                }
+                return nil
+            }
+            owner.remove(matching: EntryCriteria(tags: ["t"]))
+            isRemoved.signal()
+            isStored.isSignalled("the store")
+            #expect(owner.variants(of: Self.key).map(\.metadata.sequence) == [2])
+        }
+
         /// Another cache has put another variant into the slot of which the row tells.
         @Test func aStoreRemovesNoOtherVariant() throws {
             let files = FaultyFileSystem()

@@ -279,7 +279,8 @@ final class Catalog: Sendable {
     /// Nothing has to be examined: without an index there are no rows that could disagree later.
     func dropRequest(of key: KeyName) { contents.withLock { $0.dropRequest(of: key) } }
 
-    var hasExaminations: Bool { contents.withLock { !$0.examinations.isEmpty } }
+    /// Whether the index agrees with the files of every key, but for one whose files are being read.
+    var knowsAll: Bool { contents.withLock { $0.state.isCurrent && $0.examinations.isEmpty } }
 
     /// The keys of a resource whose rows may be wrong.
     func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {

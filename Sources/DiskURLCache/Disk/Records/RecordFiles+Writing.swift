@@ -142,28 +142,25 @@ extension RecordFiles {
     /// - Parameter place: where the body was. A file of its own has the whole record by now, and gets the name of the
     ///   slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
+    /// - Throws: `EEXIST` if another process has removed the record as soon as it was whole: with an older record that
+    ///   had its name before, or for a newer one, which the next try finds.
     private func publish(
         _ written: LoadedRecord, in slot: ReservedSlot, _ place: BodyPlace, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         catalog.endWriting(slot.name)
-        switch place {
-        case .file(let body):
+        if case .file(let body) = place {
             try writer.rename(body, into: slot)
             body.becameRecord()
-        case .memory:
-            // Another process may have found the record as soon as it was whole, and removed it for a newer one. What
-            // that process told may have been heeded already.
-            if !writer.isAlone(), isGone(slot.name, written.status.identity) {
-                examineLater(slot.name.key)
-                return false
-            }
+        } else if !writer.isAlone(), isGone(slot.name, written.status.identity) {
+            // What that process told may have been heeded already, so the key is examined later.
+            throw Errno(EEXIST)
         }
         let row = IndexRow(written.footer, written.status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
         let hasOlder = slot.rows.contains { $0.varyHash == row.varyHash && $0.slot != row.slot }
         guard hasOlder else { return true }
         // Not earlier: until the new record is whole, lookups need the older one.
-        return settle(written, row, among: slot.rows.reduce([]) { $0.union(Slots($1.slot)) }, &events)
+        return try settle(written, row, among: slot.rows.reduce([]) { $0.union(Slots($1.slot)) }, &events)
     }
 
     /// Whether the slot has a different file by now, or none. False if that cannot be found out.

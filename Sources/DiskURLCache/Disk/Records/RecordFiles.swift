@@ -197,9 +197,10 @@ struct RecordFiles: Sendable {
     /// another process may have written into the slot of a row. A cache that is alone knows what it has written.
     /// - Parameter slots: those in which such a record may be.
     /// - Returns: false if another process has stored a later response of the variant, which stays.
+    /// - Throws: `EEXIST` if another process has removed the record. Then the older ones stay for now.
     func settle(
         _ written: LoadedRecord, _ row: IndexRow, among slots: Slots, _ events: inout [DiskEvent]
-    ) -> Bool {
+    ) throws(Errno) -> Bool {
         let own = Slots(row.slot)
         let others = catalog.read { $0.rows(of: row.key) }.filter { !slots.union(own).contains($0.slot) }
         let isKnown = writer.isAlone()
@@ -208,6 +209,7 @@ struct RecordFiles: Sendable {
             found.records.append(written)
             found.rows.append(row)
         }
+        guard found.rows.contains(where: { $0.slot == row.slot }) else { throw Errno(EEXIST) }
         removeReplaced(in: &found, writtenNow: row.slot, &events)
         if catalog.state.isCurrent { _ = catalog.replaceRows(of: row.key, by: others + found.rows) }
         return found.rows.contains { $0.slot == row.slot }
