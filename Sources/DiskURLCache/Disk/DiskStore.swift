@@ -170,15 +170,13 @@ package final class DiskStore: StorageLayer {
         }
         if opening != nil { note(nil, &io) }
         switch opening {
-        case nil:
-            leave(&io)
-            return false
-        case .otherDirectory: leave(&io)
-        case .otherFolder:
+        case nil where io.directory.identity == nil, .otherDirectory: leave(&io)
+        case nil, .otherFolder:
             catalog.forget()
             catalog.distrust()
         case .same: break
         }
+        if opening == nil { return false }
         // Nothing may be read from a folder that still has to be cleared, which a pass does.
         let isUsable = !io.directory.mustClear
         move(isUsable ? .accept : .refuse(isReadable: false))

@@ -118,6 +118,30 @@
             owner.wake()
         }
 
+        /// A clearing moves the folder of records away and makes a new one. In between the directory is the same.
+        @Test func anOwnerStaysTheOwnerWhileAGuestClears() throws {
+            let owner = directory.open()
+            owner.rest()
+            let disk = try #require(owner.store.diskStore)
+            let files = FaultyFileSystem()
+            let guest = directory.open(files)
+            owner.look()
+            let looks = Mutex(0)
+            files.rule = { call in
+                guard call.operation == .makeDirectory, call.name == "records" else { return nil }
+                _ = looks.next()
+                disk.nextFolderCheck.set(0)
+                owner.look()
+                return nil
+            }
+            guest.remove(.all)
+            #expect(looks.withLock { $0 } == 1)
+            #expect(disk.isOwner)
+            owner.put("new")
+            #expect(owner.found() == "new" && guest.foundLater() == "new")
+            owner.wake()
+        }
+
         /// The app has deleted the directory of two caches.
         @Test func askingForTheUsageMakesNoDirectory() throws {
             let owner = directory.open()

@@ -13,8 +13,8 @@ struct CacheDirectory {
         var folder: FileIdentity
     }
 
-    /// The identity of the directory and its folder of records when they were opened; nil before that, and after they
-    /// were removed.
+    /// The identity of the directory and its folder of records when they were opened; nil before that, and after the
+    /// directory was removed.
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
@@ -53,12 +53,14 @@ struct CacheDirectory {
         if let enclosure { try checkEnclosure(enclosure, mayMake: mayMake) }
         // If the directory is a link, it is followed, since the user gave the path. A link in place of the folder of
         // records is not.
-        guard
-            let directory = try status(
-                of: paths.directory, at: paths.directoryBytes, before?.directory, mayMake: mayMake),
+        let directory = try status(
+            of: paths.directory, at: paths.directoryBytes, before?.directory, mayMake: mayMake)
+        guard let directory,
             let folder = try status(of: paths.records, at: paths.recordsBytes, before?.folder, mayMake: mayMake)
         else {
             mustClear = false
+            // Without its folder of records it is still this directory: another cache may be clearing it.
+            if let before, before.directory == directory?.identity { identity = before }
             return nil
         }
         identity = Identity(directory: directory.identity, folder: folder.identity)
