@@ -15,7 +15,11 @@ extension DiskStore {
         func prepare() -> Bool { withIO { prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) } }
         if !prepare() {
             // Only the folder is meant that was to be cleared, not one that has taken its place since `prepare`.
-            guard withIO({ $0.directory.canClear }) else { return false }
+            guard withIO({ $0.directory.canClear }) else {
+                // Only its folder of records is missing. Others may store in a new one, and only an owner evicts.
+                if catalog.state.isOwner { maintenance.schedule(after: configuration.savingInterval) }
+                return false
+            }
             clear()
             guard prepare() else { return false }
         }
@@ -191,8 +195,8 @@ extension DiskStore {
     @discardableResult
     func refresh() -> Bool {
         guard isOpeningProcess, !configuration.isReadOnly else { return false }
-        if catalog.knowsAll { check(mayMake: false) }
-        if !catalog.knowsAll {
+        if catalog.hasNothingToExamine { check(mayMake: false) }
+        if !catalog.hasNothingToExamine {
             let isThere = maintenance.perform {
                 guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
                 check(mayMake: false)

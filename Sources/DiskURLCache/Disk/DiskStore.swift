@@ -176,11 +176,10 @@ package final class DiskStore: StorageLayer {
             catalog.distrust()
         case .same: break
         }
-        if opening == nil { return false }
         // Nothing may be read from a folder that still has to be cleared, which a pass does.
         let isUsable = !io.directory.mustClear
         move(isUsable ? .accept : .refuse(isReadable: false))
-        return isUsable
+        return isUsable && opening != nil
     }
 
     /// For a pass, which prepares a new folder as the app wants it.

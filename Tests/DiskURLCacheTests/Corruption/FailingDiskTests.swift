@@ -292,6 +292,16 @@ import Testing
         #expect(store.variants(of: key).isEmpty)
     }
 
+    @Test("A folder that could not be cleared goes by itself: what others put into a new one is read")
+    func clearingFailsAndTheFolderGoes() throws {
+        let store = storeToClear(FaultyFileSystem())
+        try FileManager.default.removeItem(atPath: fixture.records)
+        store.maintenance.perform { store.runPass(isFlush: false) }
+        let other = fixture.open()
+        other.store(.test(testBody(2)), for: key)
+        #expect(store.body(key) == testBody(2))
+    }
+
     @Test("A directory that has taken the place of the one to clear is not cleared")
     func clearingFailsAndTheDirectoryIsReplaced() throws {
         let files = FaultyFileSystem()

@@ -34,9 +34,16 @@ import Testing
     }
 
     /// A guest evicts nothing. The owner is not used.
-    @Test func whatGuestsStoreIsEvictedByAnOwnerThatIsIdle() async {
+    /// - Parameter wasFolderGone: one of its passes found no folder of records.
+    @Test(arguments: [false, true])
+    func whatGuestsStoreIsEvictedByAnOwnerThatIsIdle(wasFolderGone: Bool) async throws {
         let owner = fixture.open(capacity: 1 << 20) { $0.savingInterval = 0.05 }
         owner.flush()
+        if wasFolderGone {
+            try FileManager.default.removeItem(atPath: fixture.records)
+            // The pass that `flush` has asked for comes meanwhile.
+            try await Task.sleep(for: .milliseconds(300))
+        }
         let guest = fixture.open(capacity: 1 << 20)
         guest.flush()
         for number in 0..<100 { guest.store(.test(testBody(number, length: 100 << 10)), for: .test("\(number)")) }

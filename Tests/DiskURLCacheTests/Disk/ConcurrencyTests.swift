@@ -330,8 +330,8 @@ final class Oracle: Sendable {
         #expect(owner.body(key) == testBody(2))
     }
 
-    /// Another cache has read the older record of a slot, and removes it when a new record has its name: before the
-    /// writer looks whether that is still there, or after it.
+    /// Another cache removes an older record by its name, which the new record has by now: before the writer looks
+    /// whether the record is still there, or after it.
     @Test(arguments: [FaultyFileSystem.Operation.close, .open])
     func aRecordThatGoesInsteadOfAnOlderOneIsWrittenAgain(before operation: FaultyFileSystem.Operation) {
         let files = FaultyFileSystem()

@@ -296,6 +296,26 @@
             }
         }
 
+        /// It is removed while one thread of a new cache comes to the directory, and another one has looked it up.
+        @Test func whatIsReadBeforeACacheHasComeIsForgotten() {
+            let (owner, other) = (directory.open(), directory.open())
+            owner.put("private")
+            let files = FaultyFileSystem()
+            let comer = directory.open(files, .resting)
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                guard call.operation == .open, call.name == "changes", isArmed.disarm() else { return nil }
+                #expect(comer.found() == "private")
+                owner.remove(.key)
+                return nil
+            }
+            comer.look()
+            #expect(!isArmed.withLock { $0 })
+            #expect(comer.foundLater() == nil)
+            withExtendedLifetime(other) {}
+            comer.wake()
+        }
+
         /// The same for what a response replaces that is for memory only.
         @Test func whatACacheReadWhileItWasReplacedIsForgotten() throws {
             for moment in 1...12 {

@@ -8,7 +8,8 @@ import Testing
     @Test func storesAndRemovalsRightAfterOpening() throws {
         let directory = try SharedDirectory()
         for round in 0..<TestLength.pick(plain: 16, long: 150) {
-            // With a store of its own. That of the round before may be alive for a moment, and is closed.
+            // With a store of its own. It would share that of the round before while that is alive, and that one is
+            // closed.
             let cache = directory.open(SystemFiles(), .justOpened) {
                 ($0.memoryCapacity, $0.diskCapacity, $0.clock) = (0, 1 << 20, .system)
             }

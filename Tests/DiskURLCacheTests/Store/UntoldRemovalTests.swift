@@ -155,6 +155,24 @@
             }
         }
 
+        /// A cache has stored in it before it noticed that it is another one.
+        @Test func whatIsStoredInAnotherDirectoryIsKnownThere() throws {
+            let first = directory.open()
+            first.look()
+            try FileManager.default.moveItem(at: directory.url, to: directory.scratch.appending("aside"))
+            let owner = directory.open()
+            owner.put("other", "/other")
+            try #require(first.store.diskStore).nextFolderCheck.set(.max)
+            first.put("private")
+            try #require(first.store.diskStore).nextFolderCheck.set(0)
+            first.look()
+            #expect(first.found() == "private")
+            owner.look()
+            owner.remove(.key)
+            #expect(first.foundLater() == nil)
+            #expect(owner.foundLater("/other") == "other")
+        }
+
         /// The guest has read the response while it could not be heard of: the owner told nobody of its removal.
         @Test func aGuestThatCouldNotComeForgetsWhatItReadMeanwhile() {
             let owner = directory.open()

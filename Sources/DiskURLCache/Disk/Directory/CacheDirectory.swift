@@ -14,7 +14,7 @@ struct CacheDirectory {
     }
 
     /// The identity of the directory and its folder of records when they were opened; nil before that, and after the
-    /// directory was removed.
+    /// directory was removed. The folder may be gone.
     private(set) var identity: Identity?
     private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
@@ -45,7 +45,7 @@ struct CacheDirectory {
     }
 
     /// Makes sure that the directory and its folder of records exist, are directories, and that only their owner can
-    /// write to them. Two system calls if all is well. Nil if they do not exist and `mayMake` is false.
+    /// write to them. Two system calls if all is well. Nil if one of them does not exist and `mayMake` is false.
     mutating func open(mayMake: Bool) throws(DiskURLCache.Error) -> Opening? {
         let before = identity
         identity = nil

@@ -279,8 +279,9 @@ final class Catalog: Sendable {
     /// Nothing has to be examined: without an index there are no rows that could disagree later.
     func dropRequest(of key: KeyName) { contents.withLock { $0.dropRequest(of: key) } }
 
-    /// Whether the index agrees with the files of every key, but for one whose files are being read.
-    var knowsAll: Bool { contents.withLock { $0.state.isCurrent && $0.examinations.isEmpty } }
+    /// Whether there is an index, and no examination is requested. One may be under way, and keys that guests are
+    /// writing are not counted.
+    var hasNothingToExamine: Bool { contents.withLock { $0.state.isCurrent && $0.examinations.isEmpty } }
 
     /// The keys of a resource whose rows may be wrong.
     func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {
@@ -310,11 +311,8 @@ final class Catalog: Sendable {
 
     /// There are no guests any more. Records that a guest was writing when it died are examined.
     func endSharing() {
-        let keys = contents.withLock { contents in
-            defer { contents.shared = [:] }
-            return contents.shared.keys
-        }
-        for key in keys { requestExamination(of: key) }
+        for key in sharedKeys { requestExamination(of: key) }
+        contents.withLock { $0.shared = [:] }
     }
 
     // MARK: Without an index

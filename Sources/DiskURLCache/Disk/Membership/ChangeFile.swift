@@ -54,9 +54,9 @@ final class ChangeFile {
         for _ in 0..<100 {
             guard let (file, status) = try openOnce(place) else { continue }
             let opened = OpenFile(file, place.files)
-            // The owner is just deleting the file.
+            // The owner is just deleting the file. On a busy machine its thread may have to wait for a processor.
             guard !holds || !place.isHeld || hold(file, place.files) else {
-                usleep(100)
+                usleep(1_000)
                 continue
             }
             // Between opening and locking it, the owner may have deleted the file, or another cache may have replaced

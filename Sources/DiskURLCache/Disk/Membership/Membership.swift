@@ -157,16 +157,16 @@ final class Membership: Sendable {
         store.move(.expectOthers)
     }
 
-    /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache.
+    /// Comes to the directory, as its owner or as a guest. Earlier changes were not reported to this cache, and memory
+    /// may have responses from before: other threads look up while this one comes.
     private func come(_ state: inout State, _ store: DiskStore, _ mayMake: Bool) {
-        // After the first time memory may have responses from a time for which this cache does not know all removals.
-        let mayHaveMissed = state.hasCome
         part(&state, store)
         let role = store.comeToDirectory(mayMake: mayMake || !state.hasCome, &state.events)
         state.hasCome = true
         let directory = store.withIO(&state.events) { $0.directory.identity?.directory }
         // Another directory has taken the place of the one in which something was removed.
-        if let known = state.directory, let directory, known != directory { state.forgetUntold() }
+        let isOther = directory != nil && state.directory != nil && directory != state.directory
+        if isOther { state.forgetUntold() }
         state.directory = directory ?? state.directory
         switch role {
         case .none:
@@ -191,7 +191,9 @@ final class Membership: Sendable {
                 return
             }
         }
-        if mayHaveMissed { store.heed([.removedAll]) }
+        // What this cache stored before it noticed was announced to nobody: the owner lists the folder again.
+        if isOther { tell(.removedAll, &state, store) }
+        store.heed([.removedAll])
     }
 
     /// - Parameter isAfterAnother: see `appear`.

@@ -55,6 +55,9 @@ package final class IncomingBody: Sendable {
     /// How many bytes are written.
     var count: Int { state.withLock { $0.count } }
 
+    /// False once the file has become a record or was deleted.
+    var hasName: Bool { state.withLock { $0.hasName } }
+
     fileprivate var reserved: Int { state.withLock { $0.reserved } }
 
     // MARK: Writing

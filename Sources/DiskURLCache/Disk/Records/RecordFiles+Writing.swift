@@ -93,7 +93,11 @@ extension RecordFiles {
                 // The file of the body may have been removed with everything else. If memory has the body, too, it is
                 // written from there.
                 if !record.body.isEmpty { place = .memory }
-                if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) { continue }
+                if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) {
+                    // Only its file had the body, and that is gone.
+                    if case .file(let body) = place, !body.hasName { return false }
+                    continue
+                }
                 // The folder was removed meanwhile, so it is made again.
                 guard error.isMissing, mayMakeFolder, disk.withIO({ disk.prepareDirectory(&$0, mayMake: true) })
                 else { throw error }
@@ -142,8 +146,9 @@ extension RecordFiles {
     /// - Parameter place: where the body was. A file of its own has the whole record by now, and gets the name of the
     ///   slot.
     /// - Returns: false if another process stored a newer record of the variant meanwhile, which is kept.
-    /// - Throws: `EEXIST` if another process has removed the record as soon as it was whole: with an older record that
-    ///   had its name before, or for a newer one, which the next try finds.
+    /// - Throws: `EEXIST` if another process has removed the record already. It may have unlinked an older record by
+    ///   the name that this one has now. Or it has stored a newer one, which the next try finds. Or it was a removal,
+    ///   which the look after the store finds.
     private func publish(
         _ written: LoadedRecord, in slot: ReservedSlot, _ place: BodyPlace, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
@@ -152,7 +157,6 @@ extension RecordFiles {
             try writer.rename(body, into: slot)
             body.becameRecord()
         } else if !writer.isAlone(), isGone(slot.name, written.status.identity) {
-            // What that process told may have been heeded already, so the key is examined later.
             throw Errno(EEXIST)
         }
         let row = IndexRow(written.footer, written.status, accessedAt: clock.now().recordSeconds)
@@ -180,6 +184,7 @@ extension RecordFiles {
         writer.removeSlot(slot, after: error)
         try? slot.close()
         if catalog.state.isCurrent { catalog.change { $0.remove(slot.name) } }
+        // What the other cache told of the key may have been heeded already.
         if error.code == EEXIST { examineLater(slot.name.key) }
         guard error.code == EEXIST, taken != .all else { return false }
         taken.insert(Slots(slot.name.slot))
