@@ -172,10 +172,13 @@ final class Membership: Sendable {
         case .none:
             state.failure = 0
             return
-        case .owner: comeAsOwner(&state, store, isAfterAnother: false)
-        case .newOwner(let isFirst):
-            comeAsOwner(&state, store, isAfterAnother: !isFirst)
-            if isFirst, store.catalog.isAlone { return }
+        case .owner, .newOwner(isFirst: false):
+            // Before this cache may be alone: then the others of its threads do not wait for this lock.
+            store.heed([.removedAll])
+            var isAfterAnother = false
+            if case .newOwner = role { isAfterAnother = true }
+            comeAsOwner(&state, store, isAfterAnother: isAfterAnother)
+        case .newOwner(isFirst: true): comeAsOwner(&state, store, isAfterAnother: false)
         case .guest:
             do throws(Errno) {
                 let file = try ChangeFile.open(place, holds: true)
@@ -191,6 +194,7 @@ final class Membership: Sendable {
                 return
             }
         }
+        if store.catalog.isAlone { return }
         // What this cache stored before it noticed was announced to nobody: the owner lists the folder again.
         if isOther { tell(.removedAll, &state, store) }
         store.heed([.removedAll])

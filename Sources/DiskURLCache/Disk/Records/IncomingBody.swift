@@ -55,7 +55,7 @@ package final class IncomingBody: Sendable {
     /// How many bytes are written.
     var count: Int { state.withLock { $0.count } }
 
-    /// False once the file has become a record or was deleted.
+    /// False once the file has become a record, or this cache has discarded it.
     var hasName: Bool { state.withLock { $0.hasName } }
 
     fileprivate var reserved: Int { state.withLock { $0.reserved } }

@@ -95,7 +95,7 @@ extension RecordFiles {
                 if !record.body.isEmpty { place = .memory }
                 if let reserved, disk.withIO({ _ in giveBack(reserved, after: error, taken: &taken) }) {
                     // Only its file had the body, and that is gone.
-                    if case .file(let body) = place, !body.hasName { return false }
+                    if case .file(let body) = place, !body.hasName { throw error }
                     continue
                 }
                 // The folder was removed meanwhile, so it is made again.

@@ -197,7 +197,7 @@ struct RecordFiles: Sendable {
     /// another process may have written into the slot of a row. A cache that is alone knows what it has written.
     /// - Parameter slots: those in which such a record may be.
     /// - Returns: false if another process has stored a later response of the variant, which stays.
-    /// - Throws: `EEXIST` if another process has removed the record. Then the older ones stay until the next try.
+    /// - Throws: `EEXIST` if another process has removed the record. Then the older ones stay for now.
     func settle(
         _ written: LoadedRecord, _ row: IndexRow, among slots: Slots, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
