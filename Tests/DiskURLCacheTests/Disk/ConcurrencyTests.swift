@@ -344,7 +344,7 @@ final class Oracle: Sendable {
         let (first, isArmed) = (fixture.recordPath(key), Mutex(true))
         files.rule = { call in
             guard call.operation == operation, call.isRecord, call.path != first,
-                call.flags & O_ACCMODE == O_RDONLY, isArmed.disarm()
+                call.flags & O_CREAT == 0, isArmed.disarm()
             else { return nil }
             #expect(throws: Never.self) { try SystemFiles().unlink(call.path) }
             return nil
