@@ -145,6 +145,8 @@
             // It looks at the folder itself only once a second.
             owner.look()
             owner.remove(.all)
+            // A pass could tell that it is another directory while the others store.
+            owner.rest()
             try FileManager.default.moveItem(at: directory.url, to: directory.scratch.appending("aside"))
             let others = [directory.open(), directory.open()]
             for other in others { other.put("new") }
@@ -153,12 +155,14 @@
                 other.forgetMemory()
                 #expect(other.foundLater() == "new")
             }
+            owner.wake()
         }
 
         /// A cache has stored in it before it noticed that it is another one.
         @Test func whatIsStoredInAnotherDirectoryIsKnownThere() throws {
             let first = directory.open()
             first.look()
+            first.rest()
             try FileManager.default.moveItem(at: directory.url, to: directory.scratch.appending("aside"))
             let owner = directory.open()
             owner.put("other", "/other")
@@ -171,6 +175,7 @@
             owner.remove(.key)
             #expect(first.foundLater() == nil)
             #expect(owner.foundLater("/other") == "other")
+            first.wake()
         }
 
         /// The guest has read the response while it could not be heard of: the owner told nobody of its removal.
