@@ -172,13 +172,13 @@ final class Membership: Sendable {
         case .none:
             state.failure = 0
             return
-        case .owner, .newOwner(isFirst: false):
-            // Before this cache may be alone: then the others of its threads do not wait for this lock.
+        // It forgets before it may be alone: then its other threads do not wait for this lock.
+        case .owner:
             store.heed([.removedAll])
-            var isAfterAnother = false
-            if case .newOwner = role { isAfterAnother = true }
-            comeAsOwner(&state, store, isAfterAnother: isAfterAnother)
-        case .newOwner(isFirst: true): comeAsOwner(&state, store, isAfterAnother: false)
+            comeAsOwner(&state, store, isAfterAnother: false)
+        case .newOwner(let isFirst):
+            if !isFirst { store.heed([.removedAll]) }
+            comeAsOwner(&state, store, isAfterAnother: !isFirst)
         case .guest:
             do throws(Errno) {
                 let file = try ChangeFile.open(place, holds: true)
