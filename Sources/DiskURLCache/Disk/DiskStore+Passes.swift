@@ -24,6 +24,9 @@ extension DiskStore {
             guard prepare() else { return false }
         }
         prepareFolders()
+        // The app may be deleting the directory at this moment, which fails if a new lock appears there. A later pass
+        // asks for it.
+        if !isFlush, !checkFolderIfDue(at: MonotonicTime.nanoseconds) { return false }
         check(mayMake: false)
         passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } }
         open(isFlush: isFlush)
@@ -94,7 +97,7 @@ extension DiskStore {
     private func mayElect(now: Bool) -> Bool {
         withIO { io in
             let time = MonotonicTime.seconds
-            if now || time >= io.nextElection { return passTime?.isGranted != false }
+            if now || time >= io.nextElection { return true }
             maintenance.schedule(after: io.nextElection - time)
             return false
         }
@@ -103,7 +106,9 @@ extension DiskStore {
     /// Asks for the directory's lock. True if this cache has got it now.
     func elect(_ events: inout [DiskEvent]) -> Bool {
         let isElected = withIO(&events) { io in
-            guard case .guest = catalog.state, let directory = io.directory.identity?.directory,
+            // When the time of a pass ends, the lock is given up under the same lock of files.
+            guard case .guest = catalog.state, passTime?.isGranted != false,
+                let directory = io.directory.identity?.directory,
                 let lock = OwnerLock.acquire(files, paths, directory: directory)
             else { return false }
             move(.own(lock))

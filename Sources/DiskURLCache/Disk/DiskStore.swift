@@ -256,16 +256,20 @@ package final class DiskStore: StorageLayer {
 
     private func look(at now: UInt64, mayMake: Bool) {
         guard isOpeningProcess else { return }
-        if nextFolderCheck.isDue(at: now) {
-            checkFolder()
-            membership.leaveIfLockIsGone(self)
-        }
+        checkFolderIfDue(at: now)
         if configuration.isReadOnly { return }
         membership.look(for: self, mayMake: mayMake)
     }
 
-    /// Checks that the path still leads to the folder of records that was opened. An owner that is alone checks once a
-    /// second.
+    /// Once a second: checks that the paths still lead to the folder of records and the lock that were opened.
+    /// - Returns: false if this cache has left the directory, since its lock is gone.
+    @discardableResult
+    func checkFolderIfDue(at now: UInt64) -> Bool {
+        guard nextFolderCheck.isDue(at: now) else { return true }
+        checkFolder()
+        return !membership.leaveIfLockIsGone(self)
+    }
+
     private func checkFolder() {
         // The process may have changed its user meanwhile.
         FileOwner.userMayHaveChanged()

@@ -351,6 +351,23 @@
             #expect(store.usage == fixture.allocatedByRecords())
         }
 
+        /// An app that deletes the directory deletes `lock` first. Deleting fails if a new one appears meanwhile.
+        @Test func aPassThatFindsNoLockMakesNone() throws {
+            let store = fixture.open()
+            store.flush()
+            let lock = fixture.directory + "/lock"
+            try SystemFiles().unlink(lock)
+            store.maintenance.perform {
+                store.nextFolderCheck.set(0)
+                store.runPass(isFlush: false)
+                #expect(!FileManager.default.fileExists(atPath: lock))
+                #expect(!store.isOwner)
+                store.runPass(isFlush: false)
+                #expect(FileManager.default.fileExists(atPath: lock), "the directory is still there")
+                #expect(store.isOwner)
+            }
+        }
+
         @Test("A forked child never writes the index or frees the lock") func forking() throws {
             let child = try ChildProcess("fork", directory: fixture.directory)
             var lines: [String] = []

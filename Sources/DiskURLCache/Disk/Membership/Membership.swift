@@ -128,13 +128,15 @@ final class Membership: Sendable {
 
     /// An owner whose file `lock` is gone leaves. The next look asks for the lock again, as that of any cache does.
     /// Another process may own the directory by now, and each of the two took itself to be alone.
-    func leaveIfLockIsGone(_ store: DiskStore) {
+    /// - Returns: whether it has left.
+    func leaveIfLockIsGone(_ store: DiskStore) -> Bool {
         state.withLock { state in
-            guard case .owner(let lock, _, _) = store.catalog.state, lock.isGone else { return }
+            guard case .owner(let lock, _, _) = store.catalog.state, lock.isGone else { return false }
             part(&state, store)
             state.noteUntold(.removedAll)
             store.giveUpLock()
-            store.maintenance.schedule(after: 0)
+            store.maintenance.schedule(after: 1)
+            return true
         }
     }
 
