@@ -75,7 +75,7 @@ extension DiskURLCache {
         /// Sets the answers to requests for a path. Each is given once, in this order; the last one is given from then
         /// on.
         /// - Parameters:
-        ///   - path: the path of the URL, such as `/feed`; its query makes no difference.
+        ///   - path: the path as the URL has it, such as `/feed` or `/a%20b/`; its query makes no difference.
         ///   - responses: the answers. Without any, the closure of the origin answers again.
         public func respond(to path: String, with responses: Response...) {
             lock.withLock { byPath[path] = responses }
@@ -96,7 +96,8 @@ extension DiskURLCache {
         fileprivate func respond(to request: URLRequest) throws -> (HTTPURLResponse, Data) {
             let set: Response? = lock.withLock {
                 received.append(request)
-                let path = request.url.map { $0.path.isEmpty ? "/" : $0.path } ?? "/"
+                let parts = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: true) }
+                let path = parts.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
                 guard let answers = byPath[path], let first = answers.first else { return nil }
                 if answers.count > 1 { byPath[path]?.removeFirst() }
                 return first

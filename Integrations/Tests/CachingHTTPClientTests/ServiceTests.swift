@@ -255,7 +255,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         let scheme = scheme.replacingOccurrences(of: "PORT", with: "\(origin.port)")
         let request = HTTPRequest(method: .get, scheme: scheme, authority: "api.invalid", path: "/")
         let error = HTTPClientError.unsupportedScheme(scheme)
-        await #expect(throws: error) { try await client.execute(request, timeout: .seconds(3)) }
+        await #expect(throws: error) { try await client.execute(request, timeout: patience) }
         await #expect(throws: error) { _ = try await client.explanation(for: request) }
         #expect(origin.requests.isEmpty)
         try await client.shutdown()

@@ -93,8 +93,10 @@ import Testing
             var request = URLRequest(url: server.url())
             request.httpMethod = method
             if method == "PUT" { request.httpBody = Data("body".utf8) }
-            for _ in 0..<20 { _ = try await session.data(for: request) }
+            for _ in 0..<20 { #expect(try await session.data(for: request).0 == Data("body".utf8)) }
         }
+        // More where one was sent twice.
+        #expect(server.requests.count >= 60)
     }
 
     /// RFC 9110 §9.2.2: only what may be done twice.

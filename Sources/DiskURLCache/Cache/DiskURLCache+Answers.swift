@@ -102,10 +102,10 @@ extension DiskURLCache {
     /// The next call with the same URL and target asks for the rest by `Range` and `If-Range` (RFC 9110 §13.1.5). It
     /// begins anew if the response has changed, or if the origin does not send just that rest. Only responses with a
     /// strong `ETag` and without a content coding go on. The length of the whole, and a digest that the response states
-    /// (RFC 9530), are compared. The whole is stored as after a load in one go, and its head is returned; the report is
-    /// that of the request for the rest, which is a bypass. There is no
-    /// effect on a request that has a body, a `Range` or a condition, and none while another download of the target is
-    /// on its way.
+    /// (RFC 9530), are compared. The whole is stored as after a load in one go, but not with
+    /// ``Configuration/willCacheResponse``, which would be asked with the whole body. Its head is returned; the report
+    /// is that of the request for the rest, which is a bypass. There is no effect on a request that has a body, a
+    /// `Range` or a condition, and none while another download of the target is on its way.
     /// - Parameters:
     ///   - request: the request.
     ///   - url: where the file is made, in a folder that exists. It has the permissions that the process gives its new

@@ -51,12 +51,15 @@ extension DiskURLCache {
         guard await perform({ [part] in $0.accepts(file, as: whole, part) }) else { return nil }
         try file.publish()
         if !sent.isPrivate {
+            // It says how the two requests were handled, also by this cache.
+            var kept = whole
+            kept.fields.remove("Cache-Status")
             var stored = sent.request.urlRequest
             for name in RequestFacts.partialFieldNames { stored.setValue(nil, forHTTPHeaderField: name) }
             stored.cacheOptions = request.cacheOptions
-            await perform { [stored, reader = stream.reader] in
+            await perform { [kept, stored, reader = stream.reader] in
                 let hop = $0.core.resolve(Request(stored), variant: reader.keyVariant)
-                $0.core.store(whole, length: file.length, for: hop, ticket: ticket) { file.read($0) }
+                $0.core.store(kept, length: file.length, for: hop, ticket: ticket) { file.read($0) }
             }
         }
         let response = URLResponse.http(url: url, status: whole.status, fields: whole.fields)

@@ -206,6 +206,8 @@ extension DiskURLCache.Reason {
     static let refusedByDelegate = Self(
         "refused", "the delegate refused it in urlSession(_:dataTask:willCacheResponse:completionHandler:)")
     static let refusedByApp = Self("refused", "Configuration.willCacheResponse refused it")
+    static let refusedUnasked = Self(
+        "refused", "Configuration.willCacheResponse is not asked about a download that went on")
     static let refusedOfTwoURLs = Self(
         "refused", "the task was redirected, and the response belongs to neither of its URLs")
     static let credentials = Self(

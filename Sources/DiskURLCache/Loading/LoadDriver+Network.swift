@@ -195,7 +195,7 @@ extension LoadDriver {
         }
         // A suspension that came before the role did not end it.
         if case .leads = role, client?.isPaused == true { finishLeading() }
-        if case .leads = role, !isLate, let locks = fetchLocks, state.withLock({ $0.lockedKey != key }) {
+        if case .leads = role, !isLate, let locks = fetchLocks, mayMakeFiles, state.withLock({ $0.lockedKey != key }) {
             return lead(key, locks, until: MonotonicTime.seconds + transport.timeoutForOthers(of: hop.request) / 2)
         }
         if case .waits = role {
@@ -207,6 +207,9 @@ extension LoadDriver {
         }
         return role
     }
+
+    /// Not in a directory of somebody else.
+    private var mayMakeFiles: Bool { cache.store.diskStore?.catalog.state.isReadable == true }
 
     private var fetchLocks: FetchLocks? {
         cache.configuration.sharesFetches ? cache.store.diskStore?.fetchLocks : nil

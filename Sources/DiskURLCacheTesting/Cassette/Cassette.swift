@@ -50,9 +50,9 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - folder: of the recorded answers, one JSON file for each, to be kept with the tests.
         ///   - configuration: of the session that sends requests to be recorded; nil to replay.
-        ///   - names: of query items, form items and members of JSON objects whose value is a secret, in lower case. A
-        ///     text under such a name is `withheld` in the file, and for who replays it. In JSON `key` and `code`
-        ///     are seldom secrets, so they are kept there.
+        ///   - names: of query items, items of a URL-encoded form and members of JSON objects whose value is a secret,
+        ///     in lower case. A text under such a name is `withheld` in the file, and for who replays it. In JSON `key`
+        ///     and `code` are seldom secrets, so they are kept there.
         /// - Throws: the error of reading a file, or of making the folder.
         public init(
             at folder: URL, recordingWith configuration: URLSessionConfiguration? = nil,
@@ -87,8 +87,10 @@ extension DiskURLCache {
             let given: Given
             if let configuration {
                 let (response, body) = try await RecordedLoad.answer(to: request.urlRequest, configuration)
-                given = Given(response, body, secrets)
-                try lock.withLock { try record(Exchange(asked: asked, given: given)) }
+                let written = Given(response, body, secrets)
+                try lock.withLock { try record(Exchange(asked: asked, given: written)) }
+                // The program goes on with what it was given: it follows a signed URL, and sends a token.
+                given = Given(response, body, Secrets(names: []))
             } else {
                 given = try lock.withLock { try replay(asked) }
             }

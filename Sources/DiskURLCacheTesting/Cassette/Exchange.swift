@@ -70,7 +70,8 @@ struct Content: Codable, Hashable {
     private let base64: Data?
 
     init(_ data: Data) {
-        text = String(data: data, encoding: .utf8)
+        // A mark of the byte order at the beginning is lost in a text.
+        text = String(data: data, encoding: .utf8).flatMap { Data($0.utf8) == data ? $0 : nil }
         base64 = text == nil ? data : nil
     }
 
@@ -99,15 +100,19 @@ struct Secrets {
         parts.user = nil
         parts.password = nil
         if let query = parts.percentEncodedQuery { parts.percentEncodedQuery = withheld(inItems: query) }
+        // Some servers give a token there, with a redirect.
+        if let items = parts.percentEncodedFragment { parts.percentEncodedFragment = withheld(inItems: items) }
         return parts.string ?? text
     }
 
     func withheld(in body: Data, of type: String?) -> Data {
-        if type?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true {
-            return Data(withheld(inItems: String(decoding: body, as: UTF8.self)).utf8)
+        // Whatever its type: a request whose program names none is sent as a form.
+        if let json = Content(body).json {
+            guard let changed = withheld(inJSON: json) else { return body }
+            return (try? JSONSerialization.data(withJSONObject: changed, options: .sortedKeys)) ?? Data()
         }
-        guard let json = Content(body).json, let changed = withheld(inJSON: json) else { return body }
-        return (try? JSONSerialization.data(withJSONObject: changed, options: .sortedKeys)) ?? Data()
+        let isForm = type?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
+        return isForm ? Data(withheld(inItems: String(decoding: body, as: UTF8.self)).utf8) : body
     }
 
     private func withheld(inItems text: String) -> String {

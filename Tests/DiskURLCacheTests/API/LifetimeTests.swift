@@ -196,6 +196,7 @@ struct LifetimeTests {
             DiskURLCache(memoryCapacity: 20_000, diskCapacity: 300_000, directory: scratch.appending("cache"))
         }
         let end = ContinuousClock.now + .seconds(TestLength.churnSeconds)
+        let hits = Mutex(0)
         await onThreads(6) { thread in
             var random = TestRandom(thread)
             let cache = caches[thread % 2]
@@ -205,6 +206,7 @@ struct LifetimeTests {
                 switch Int.random(in: 0..<100, using: &random) {
                 case 0..<45:
                     if let found = cache.cachedResponse(for: request) {
+                        _ = hits.next()
                         #expect(found.response.url == url)
                         #expect(found.data.starts(with: Data("\(url.path) ".utf8)))
                     }
@@ -221,6 +223,7 @@ struct LifetimeTests {
                 }
             }
         }
+        #expect(hits.withLock { $0 } > 0)
         for cache in caches { cache.flush() }
         #expect(caches[0].currentDiskUsage <= 300_000)
     }

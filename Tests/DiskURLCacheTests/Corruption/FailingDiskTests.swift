@@ -77,10 +77,11 @@ import Testing
     @Test("Full while the index is written: the old one holds, no record is lost, saved again later")
     func noRoomForIndex() throws {
         let files = FaultyFileSystem()
-        for operation in [FaultyFileSystem.Operation.open, .write, .close, .rename, .truncate] {
+        for operation in [FaultyFileSystem.Operation.open, .write, .close, .rename] {
             let store = fixture.open(files: files)
             store.store(.test(testBody(1)), for: .test("\(operation) 1"))
             store.flush()
+            let before = files.faults
             files.rule = { call in
                 call.operation == operation && call.name.hasPrefix("index") ? .error(ENOSPC) : nil
             }
@@ -88,6 +89,7 @@ import Testing
                 store.store(.test(testBody(round)), for: .test("\(operation) \(round)"))
                 store.flush()
             }
+            #expect(files.faults >= before + 20, "\(operation)")
             #expect(store.body(.test("\(operation) 19")) == testBody(19))
             store.close()
             files.rule = { _ in nil }
@@ -216,7 +218,7 @@ import Testing
     }
 
     @Test("A directory that cannot be written: lookups work, stores drop, eviction does not loop")
-    func readOnly() throws {
+    func readOnly() async throws {
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 1 << 20, files: files)
         for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }
@@ -235,14 +237,16 @@ import Testing
             store.flush()
             store.flush()
             // Some fifty in each pass, of which some come by themselves. A loop would make thousands.
-            #expect(files.takeCalls().filter { $0.operation == .unlink }.count < 1_000)
+            #expect((1..<1_000).contains(files.takeCalls().count { $0.operation == .unlink }))
             for number in 0..<50 { #expect(store.body(.test("\(number)")) == testBody(number)) }
             #expect(!store.contains(.test("new")))
             // Cleared all the same, as far as anybody can see.
             files.rule = { _ in nil }
         }
-        store.flush()
-        #expect(fixture.recordNames().count == 50 || fixture.allocated() <= 100 << 10)
+        await eventually("the eviction, once it is possible") {
+            store.flush()
+            return fixture.allocated() <= 100 << 10
+        }
     }
 
     /// A store whose clearing could not be done.
@@ -282,7 +286,9 @@ import Testing
         store = fixture.open(files: files)
         store.flush()
         #expect(store.body(key) == testBody(1))
+        let before = files.faults
         store.removeAll()
+        #expect(files.faults > before)
         #expect(store.variants(of: key).isEmpty)
         store.flush()
         #expect(store.variants(of: key).isEmpty)
@@ -449,20 +455,5 @@ import Testing
                 $0.path.hasPrefix(fixture.directory)
                     || fixture.directory.hasPrefix($0.path.replacingOccurrences(of: "/.", with: ""))
             })
-    }
-
-    /// A rebuild asks for the files by their paths where the folder cannot be opened once more: none is forgotten.
-    @Test func rebuildsWithoutADescriptorForTheFolder() throws {
-        do {
-            let store = fixture.open()
-            for number in 0..<600 { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }
-            store.flush()
-            store.close()
-        }
-        for name in ["index.plist"] { unlink(fixture.directory + "/" + name) }
-        let files = FaultyFileSystem { $0.operation == .open && $0.name == "records" ? .error(EMFILE) : nil }
-        let store = fixture.open(files: files)
-        #expect(store.usage == fixture.allocatedByRecords())
-        #expect(store.body(.test("599")) == testBody(599, length: 10))
     }
 }

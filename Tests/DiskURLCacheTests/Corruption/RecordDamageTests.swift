@@ -80,6 +80,10 @@ import Testing
         let isLarge = subject.bodyLength > 8 << 10
         let body = isLarge ? 0..<0 : 0..<subject.bodyLength
         let last = (subject.isUpdated ? first : subject.bodyLength)..<bytes.count
+        guard case .record = read(fixture, isLarge ? .tail : .whole) else {
+            Issue.record("the record is not read as it was written")
+            return
+        }
         for position in Array(body) + Array(last) {
             for bit in TestLength.bits(at: position) {
                 var flipped = bytes

@@ -182,7 +182,7 @@ import Testing
         let store = fixture.open(files: files)
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
         store.store(.test(testBody(2), sequence: 6), for: .test("b"))
-        let outcome = Mutex<DispatchTimeoutResult?>(nil)
+        let outcome = Mutex(false)
         let isFirst = Mutex(true)
         files.rule = { call in
             guard call.name.hasPrefix("incoming"), call.operation == .write, isFirst.withLock({ $0 }) else {
@@ -190,16 +190,16 @@ import Testing
             }
             isFirst.withLock { $0 = false }
             let isDone = DispatchSemaphore(value: 0)
-            DispatchQueue.global().async {
+            Thread.detachNewThread {
                 work(store)
                 isDone.signal()
             }
-            let result = isDone.wait(timeout: .now() + 10)
-            outcome.withLock { $0 = result }
+            let wasDone = isDone.isSignalled("the work beside a record that is written anew")
+            outcome.withLock { $0 = wasDone }
             return nil
         }
         let isUpdated = try whileLocked(store) { _ in update(store, to: 7, from: 5) }
-        return (store, isUpdated, outcome.withLock { $0 } == .success)
+        return (store, isUpdated, outcome.withLock { $0 })
     }
 
     /// Calls `work` while another process has locked the record of `key`.

@@ -31,6 +31,7 @@
             case "fetches": try FetchesOfProcessesTests.runInChild(directory)
             case "growth": try GrowthTests.runInChild(directory)
             case "verify": VerifyingTests.runInChild(directory)
+            case "trace": try ProtocolTraceTests.runInChild(directory)
             case "fast body": try FastBodyTests.runInChild(directory)
             default: Issue.record("no such mode")
             }

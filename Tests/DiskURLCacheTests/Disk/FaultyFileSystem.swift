@@ -58,6 +58,7 @@ final class FaultyFileSystem: FileSystem {
         var calls: [Call] = []
         var changes: [Change] = []
         var openFlags: [Int32] = []
+        var faults = 0
         var readings: [String: Reading] = [:]
         var logsCalls = false
         var logsChanges = false
@@ -131,6 +132,9 @@ final class FaultyFileSystem: FileSystem {
 
     var changes: [Change] { state.withLock { $0.changes } }
 
+    /// How many calls the rule has made fail, or cut short.
+    var faults: Int { state.withLock { $0.faults } }
+
     private func fault(_ operation: Operation, _ path: String, flags: Int32 = 0) -> Fault? {
         let (rule, call) = state.withLock { state in
             state.count += 1
@@ -138,7 +142,9 @@ final class FaultyFileSystem: FileSystem {
             if state.logsCalls { state.calls.append(call) }
             return (state.rule, call)
         }
-        return rule(call)
+        let fault = rule(call)
+        if fault != nil { state.withLock { $0.faults += 1 } }
+        return fault
     }
 
     private func fault(_ operation: Operation, _ path: UnsafePointer<CChar>) throws(Errno) {

@@ -168,6 +168,7 @@ import Testing
             return result
         }
         var cache = PureCache()
+        var stored = 0
         for iteration in 0..<Self.iterations / 4 {
             if iteration % 50 == 0 { cache = PureCache() }
             cache.now += [-1e3, 0, 1, 4, 50].randomElement(using: &generator) ?? 0
@@ -182,11 +183,13 @@ import Testing
             let request = fields(asked)
             let answer = cache.load(method: method, request, policy: policy) { _ in reply }
             check(answer.originRequests <= 2)
+            if answer.source == .stored { stored += 1 }
             if answer.source == .stored, answer.status == 206 { check(answer.fields["Content-Range"] != nil) }
             if answer.source == .stored { check(answer.fields["Age"].flatMap { Int($0) }.map { $0 >= 0 } == true) }
             // A part is never what a request without a range gets from the store.
             if answer.source != .origin, request["Range"] == nil { check(answer.status != 206) }
         }
+        #expect(stored > 0)
     }
 }
 

@@ -94,6 +94,7 @@ import Testing
         #expect(guest.foundLater() == "stored")
         files.rule = { $0.operation == .list && $0.name == "records" ? .error(EMFILE) : nil }
         #expect(await guest.remove { _ in true } == 1)
+        #expect(files.faults > 0)
         files.rule = { _ in nil }
         #expect(guest.found() == nil)
         #expect(owner.foundLater() == nil)

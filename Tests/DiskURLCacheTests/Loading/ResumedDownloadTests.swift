@@ -104,6 +104,38 @@ import Testing
         #expect(stored.data == Self.first && stored.report.outcome == .hit(.disk))
     }
 
+    /// The app's closure would be asked with the whole body.
+    @Test func theWholeIsNotStoredUnasked() async throws {
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: 4 << 20, diskCapacity: 64 << 20, directory: scratch.appending("asked"))
+        settings.willCacheResponse = { response, _ in response }
+        let asked = DiskURLCache(configuration: settings)
+        let events = asked.events()
+        change { $0.cuts = [300_000] }
+        let request = URLRequest(url: origin.url("/a"))
+        await #expect(throws: URLError.self) { try await asked.file(for: request, at: file, resuming: true) }
+        try await asked.file(for: request, at: file, resuming: true)
+        #expect(content == Self.first && self.asked == ["all", "rest"])
+        #expect(!asked.contains(request))
+        // The first answer was not stored either: it broke off.
+        let expected = DiskURLCache.Reason.refusedUnasked.printedText
+        while let reason = await events.notStored()?.reason, reason.printedText != expected {}
+    }
+
+    /// What this cache says of the two requests is not the response's.
+    @Test func theWholeIsStoredWithoutAStatusOfThisCache() async throws {
+        let named = DiskURLCache(in: scratch, clock: ManualClock(), memory: 4 << 20, disk: 64 << 20) {
+            $0.cacheStatusName = "App"
+        }
+        change { $0.cuts = [300_000] }
+        let request = URLRequest(url: origin.url("/a"))
+        await #expect(throws: URLError.self) { try await named.file(for: request, at: file, resuming: true) }
+        try await named.file(for: request, at: file, resuming: true)
+        let (data, response) = try #require(named.cachedResponse(for: request).map { ($0.data, $0.response) })
+        #expect(data == Self.first)
+        #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Cache-Status") == nil)
+    }
+
     #if os(Linux)
         /// A process that is being made has all open files of its parent for a moment, with their locks.
         @Test func aChildProcessThatIsJustMadeDoesNotKeepThePartFromTheNextDownload() async throws {

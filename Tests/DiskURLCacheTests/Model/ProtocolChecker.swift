@@ -83,6 +83,8 @@ struct ProtocolChecker {
                 return "RECORD_LOCK: a pass removes a record that is being written"
             }
         case .clear: records = [:]
+        case .die:
+            for (name, record) in records where record.maker == event.cache { records[name]?.isLocked = false }
         case .look(let isThere):
             if isThere { alone.remove(event.cache) } else if owners[event.cache] != nil { alone.insert(event.cache) }
         case .read: break
@@ -132,11 +134,11 @@ struct ProtocolChecker {
         if lastStored.map({ $0 > writtenAt }) != true {
             // A tail brings nothing back.
             if running.operation == .pin, isOwner, !isAmongOthers || running.wroteAlone { return nil }
-            // It looks again, also if those of before have left.
+            // It looks again, also if those of before have left, and if it has become the owner meanwhile.
             let looks = running.steps.contains { time, step in
                 if case .look(isThere: false) = step { time > writtenAt } else { false }
             }
-            if isOwner, looks { return nil }
+            if owners[cache] != nil, looks { return nil }
             return isAmongOthers
                 ? "STORED_ROW: a record is written" : "LOOK_AFTER_A_WRITE: writes, and looks for nobody"
         }

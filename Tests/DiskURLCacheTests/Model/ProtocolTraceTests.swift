@@ -9,8 +9,25 @@
     @Suite(.fewAtATime) struct ProtocolTraceTests {
         private static let paths = ["/a", "/b"]
 
-        private func key(_ path: String, in cache: DiskURLCache) throws -> KeyName {
+        private static func key(_ path: String, in cache: DiskURLCache) throws -> KeyName {
             try #require(cache.core.key(for: Responses.request(path))).name
+        }
+
+        /// One operation of a cache.
+        /// - Parameter keys: those of `paths`.
+        private static func perform(
+            _ count: Int, _ trace: ProtocolTrace, _ cache: DiskURLCache, by number: Int, _ keys: [KeyName],
+            _ random: inout TestRandom
+        ) {
+            let place = Int.random(in: paths.indices, using: &random)
+            let (path, key) = (paths[place], keys[place])
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0...3: trace.perform(.store, of: key, by: number) { cache.put("\(number) \(count)", path) }
+            case 4: trace.perform(.pin, of: key, by: number) { cache.pin(path) }
+            case 5, 6: trace.perform(.remove, of: key, by: number) { cache.remove(.key, path) }
+            case 7: trace.perform(.remove, of: nil, by: number) { cache.remove(count % 2 == 0 ? .tag : .all) }
+            default: trace.perform(.lookup, of: key, by: number) { _ = cache.foundLater(path) }
+            }
         }
 
         /// What three caches did, each on a thread of its own or one after the other, and the records that are left.
@@ -22,18 +39,9 @@
             let caches = (0..<3).map { directory.open(TracedFiles(trace, cache: $0), atOnce ? .justOpened : .flushed) }
             // Passes come when they come, and take the place of an operation's own steps.
             if !atOnce { for cache in caches { cache.rest() } }
-            let keys = try Self.paths.map { try key($0, in: caches[0]) }
+            let keys = try Self.paths.map { try Self.key($0, in: caches[0]) }
             @Sendable func perform(_ count: Int, by number: Int, _ random: inout TestRandom) {
-                let cache = caches[number]
-                let place = Int.random(in: 0..<Self.paths.count, using: &random)
-                let (path, key) = (Self.paths[place], keys[place])
-                switch Int.random(in: 0..<10, using: &random) {
-                case 0...3: trace.perform(.store, of: key, by: number) { cache.put("\(number) \(count)", path) }
-                case 4: trace.perform(.pin, of: key, by: number) { cache.pin(path) }
-                case 5, 6: trace.perform(.remove, of: key, by: number) { cache.remove(.key, path) }
-                case 7: trace.perform(.remove, of: nil, by: number) { cache.remove(count % 2 == 0 ? .tag : .all) }
-                default: trace.perform(.lookup, of: key, by: number) { _ = cache.foundLater(path) }
-                }
+                Self.perform(count, trace, caches[number], by: number, keys, &random)
             }
             let operations = 12
             if atOnce {
@@ -60,6 +68,50 @@
                 #expect(fault == nil, "seed \(seed)")
                 if fault != nil { return }
             }
+        }
+
+        static func runInChild(_ directory: String) throws {
+            func number(_ name: String) throws -> Int {
+                try #require(ChildProcess.argument(name).flatMap(Int.init))
+            }
+            let (seed, cacheNumber) = (try number("SEED"), try number("NUMBER"))
+            var random = TestRandom(seed * 1_000 + cacheNumber)
+            let trace = ProtocolTrace(
+                log: try #require(ChildProcess.argument("LOG")), lastStep: Int.random(in: 10...600, using: &random))
+            var configuration = DiskURLCache.Configuration(
+                memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: URL(fileURLWithPath: directory))
+            configuration.fileSystem = TracedFiles(trace, cache: cacheNumber)
+            let cache = DiskURLCache(configuration: configuration)
+            let keys = try paths.map { try key($0, in: cache) }
+            for count in 0..<60 { perform(count, trace, cache, by: cacheNumber, keys, &random) }
+            cache.close()
+        }
+
+        /// Two processes at a time on one directory, of which most kill themselves before one of their steps.
+        @Test func whatProcessesDoThatAreKilledIsTheProtocol() throws {
+            var killed = 0
+            for seed in 0..<TestLength.pick(plain: 1, long: 50) {
+                let directory = try SharedDirectory()
+                let log = directory.scratch.appending("log").path
+                for round in 0..<3 {
+                    let children = try (0..<2).map { number in
+                        try ChildProcess(
+                            "trace", directory: directory.url.path,
+                            ["SEED": "\(seed)", "NUMBER": "\(round * 2 + number)", "LOG": log])
+                    }
+                    for child in children {
+                        _ = child.remainingLines()
+                        if child.wasKilled { killed += 1 } else { #expect(child.succeeded, "seed \(seed)") }
+                    }
+                }
+                let left = try directory.records.compactMap { name in name.withCString { RecordName($0) } }
+                let events = try #require(try ProtocolTrace.events(of: log))
+                #expect(events.count > 100)
+                let fault = ProtocolChecker.fault(in: events, left: Set(left))
+                #expect(fault == nil, "seed \(seed)")
+                if fault != nil { return }
+            }
+            #expect(killed > 0)
         }
 
         /// Without one of its rows, or of the files that it made, wrote or removed, what an operation did is none of

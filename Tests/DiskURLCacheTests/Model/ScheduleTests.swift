@@ -18,9 +18,17 @@
     struct ScheduleTests {
         private static let places = [("/a", "de"), ("/a", "en")].map { (path: $0.0, language: $0.1) }
 
+        /// A cache, and by which number the record knows it.
+        private struct Opened {
+            let cache: DiskURLCache
+            let number: Int
+        }
+
         /// What each cache did at each place, and what does not agree with it.
         private struct Record {
             var histories = [KeyHistory](repeating: KeyHistory(), count: ScheduleTests.places.count)
+            /// When each cache began to look for changes by others, the last time that it did.
+            var looks: [Int: Int] = [:]
             var faults: [String] = []
 
             mutating func fault(_ what: String, at place: Int) {
@@ -55,15 +63,15 @@
             let (caches, threads) = seed / 4 % 2 == 0 ? (3, 3) : (2, 4)
             let schedule = Schedule(seed: seed, threads: threads)
             let record = Mutex(Record())
-            let opened = (0..<caches).map { _ in Mutex<DiskURLCache?>(nil) }
+            let opened = (0..<caches).map { _ in Mutex<Opened?>(nil) }
             await schedule.run { thread in
                 var random = TestRandom(seed * threads + thread)
                 let place = opened[thread % caches]
                 // Its other thread uses the cache that is there.
                 let isFirst = thread < caches
                 if isFirst {
-                    let cache = directory.open(ScheduledFiles(), .resting)
-                    place.withLock { $0 = cache }
+                    let first = Opened(cache: directory.open(ScheduledFiles(), .resting), number: thread * 100)
+                    place.withLock { $0 = first }
                 }
                 for step in 1...5 {
                     guard let cache = place.withLock({ $0 }) else { continue }
@@ -73,15 +81,15 @@
                     self.perform(value, schedule, cache, &random, record)
                     guard isFirst, Int.random(in: 0..<5, using: &random) == 0 else { continue }
                     if Bool.random(using: &random) {
-                        cache.flush()
+                        cache.cache.flush()
                     } else {
                         // Whoever uses it last closes it.
-                        let next = directory.open(ScheduledFiles(), .resting)
+                        let next = Opened(cache: directory.open(ScheduledFiles(), .resting), number: value)
                         place.withLock { $0 = next }
                     }
                 }
             }
-            for place in opened { place.withLock { $0?.close() } }
+            for place in opened { place.withLock { $0?.cache.close() } }
             let cache = directory.open()
             for place in Self.places.indices {
                 guard let found = Self.find(place, cache) else { continue }
@@ -95,13 +103,16 @@
 
         /// One operation of a cache.
         private func perform(
-            _ value: Int, _ schedule: Schedule, _ cache: DiskURLCache, _ random: inout TestRandom,
+            _ value: Int, _ schedule: Schedule, _ opened: Opened, _ random: inout TestRandom,
             _ record: Mutex<Record>
         ) {
+            let (cache, number) = (opened.cache, opened.number)
             func note(_ kind: KeyHistory.Kind, _ places: [Int], _ body: () -> Void) {
                 let began = schedule.now()
                 record.withLock { record in
-                    for place in places { record.histories[place].append(.init(kind: kind, began: began)) }
+                    for place in places {
+                        record.histories[place].append(.init(kind: kind, began: began, cache: number))
+                    }
                 }
                 body()
                 let ended = schedule.now()
@@ -122,13 +133,19 @@
             case 13: note(.removal, everywhere) { cache.remove(.all) }
             default:
                 let began = schedule.now()
-                cache.look()
+                let looks = Bool.random(using: &random)
+                if looks { cache.look() }
+                // A lookup that comes within a second of the last look does not look.
+                let looked = looks ? began : record.withLock { $0.looks[number] ?? 0 }
                 let found = Self.find(place, cache)
                 let ended = schedule.now()
-                guard let found else { break }
                 record.withLock { record in
-                    if record.histories[place].allows(found, in: began..<ended) { return }
-                    record.fault("\(found) is found, \(began) to \(ended),", at: place)
+                    if looks { record.looks[number] = max(began, record.looks[number] ?? 0) }
+                    guard let found else { return }
+                    let history = record.histories[place].seen(by: number, at: looked)
+                    if history.allows(found, in: began..<ended) { return }
+                    record.fault(
+                        "\(found) is found by \(number), which looked at \(looked), \(began) to \(ended),", at: place)
                 }
             }
         }

@@ -23,6 +23,7 @@
             let guest = directory.open(files)
             files.rule = { $0.operation == .list && $0.name == "records" ? .error(error) : nil }
             guest.remove(what)
+            #expect(files.faults > 0)
             files.rule = { _ in nil }
             owner.forgetMemory()
             #expect(owner.foundLater() == nil)
@@ -40,6 +41,7 @@
             let guest = directory.open(files)
             files.rule = { $0.operation == .list && $0.name == "records" ? .error(EMFILE) : nil }
             guest.store.markStale(matching: EntryCriteria(), at: directory.clock.now)
+            #expect(files.faults > 0)
             files.rule = { _ in nil }
             owner.forgetMemory()
             #expect(owner.foundLater() == nil)
@@ -64,18 +66,20 @@
             return files.takeCalls().filter { $0.operation == operation && $0.name == name }.count
         }
 
-        @Test func aFolderThatCannotBeListedIsTriedOnceASecond() throws {
+        @Test func aFolderThatCannotBeListedIsTriedOnceASecond() async throws {
             let fixture = try DiskFixture()
             let files = FaultyFileSystem { $0.operation == .list && $0.name == "records" ? .error(EIO) : nil }
             let store = fixture.open(files: files)
             store.flush()
             #expect(passes(files, "records", .list) <= 2)
+            let tried = files.faults
+            await eventually("another try") { files.faults > tried }
             files.rule = { _ in nil }
             store.flush()
             #expect(store.catalog.state.isCurrent)
         }
 
-        @Test func aClearedFolderThatCannotBeDeletedIsNotTriedAtOnce() throws {
+        @Test func aClearedFolderThatCannotBeDeletedIsNotTriedAtOnce() async throws {
             let fixture = try DiskFixture()
             let files = FaultyFileSystem()
             let store = fixture.open(files: files)
@@ -84,9 +88,10 @@
             files.rule = { $0.operation == .unlink && $0.isRecord ? .error(EROFS) : nil }
             store.removeAll()
             store.maintenance.schedule(after: 0)
-            Thread.sleep(forTimeInterval: 0.2)
+            await eventually("a try") { files.faults > 0 }
+            try await Task.sleep(for: .milliseconds(200))
             _ = files.takeCalls()
-            Thread.sleep(forTimeInterval: 0.5)
+            try await Task.sleep(for: .milliseconds(500))
             #expect(files.takeCalls().filter { $0.operation == .unlink && $0.isRecord }.count <= 1_200)
             files.rule = { _ in nil }
             store.flush()

@@ -124,6 +124,20 @@
             child.release()
         }
 
+        /// Others may write into it, so nothing is made there.
+        @Test func aDirectoryThatIsNotUsedGetsNoFile() async throws {
+            let origin = try OriginServer { Self.stored($0) }
+            let directory = scratch.url.appendingPathComponent("open")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            #expect(chmod(directory.path, 0o777) == 0)
+            var settings = DiskURLCache.Configuration(directory: directory)
+            settings.sharesFetches = true
+            let cache = DiskURLCache(configuration: settings)
+            #expect(cache.openingError?.code == .writableByOthers)
+            #expect(try await cache.data(from: origin.url("/a")).data == Data("/a".utf8))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+
         @Test func whatCannotBeSharedIsFetchedByEach() throws {
             let origin = try OriginServer { .ok($0.path, ["Cache-Control": "no-store"]) }
             let children = try (0..<3).map { _ in try child(origin) }

@@ -234,6 +234,7 @@ import Testing
             while store.removals.underWay(key, found) == .nothing, !patience.isOver() {
                 Thread.sleep(forTimeInterval: 0.001)
             }
+            #expect(store.removals.underWay(key, found) != .nothing, "the mark has begun")
             metadata.isPinned = true
         }
         mark.wait()

@@ -26,6 +26,7 @@
             failing([.open])
             let guest = directory.open(files)
             guest.remove(.key)
+            #expect(files.faults > 0)
             files.rule = { _ in nil }
             // The pass that it has asked for.
             guest.flush()
@@ -83,6 +84,7 @@
                 owner.look()
                 failing([.write, .open, .rename], ENOSPC)
                 owner.remove(what)
+                #expect(files.faults > 0)
                 files.rule = { _ in nil }
             }
             other.put("other", "/b")
@@ -134,6 +136,7 @@
                 return isOfChanges && [.write, .rename].contains(call.operation) ? .error(ENOSPC) : nil
             }
             writer.put("private")
+            #expect(writes.withLock { $0 } > 0, "the removal came during the store")
             #expect(writer.found() == nil)
             #expect(try directory.records == [])
         }

@@ -195,19 +195,24 @@ import Testing
     @Test func manyThreadsStoreLongBodies() async throws {
         let fixture = try Fixture()
         let bodies = (0..<4).map { testBody($0, length: (129 + 3 * $0) << 10) }
+        let hits = Mutex(0)
         await withTaskGroup(of: Void.self) { group in
             for thread in 0..<4 {
                 group.addTask {
                     for round in 0..<30 {
                         let path = "/\((round + thread) % 2)"
                         fixture.put(path, bodies[(round * 7 + thread) % bodies.count])
-                        if let found = fixture.body(path) { #expect(bodies.contains(found)) }
+                        if let found = fixture.body(path) {
+                            _ = hits.next()
+                            #expect(bodies.contains(found))
+                        }
                         if round % 5 == thread { fixture.cache.removeCachedResponse(for: Responses.request(path)) }
                         if round % 3 == 0 { fixture.cache.removeAllCachedResponses(from: .memory) }
                     }
                 }
             }
         }
+        #expect(hits.withLock { $0 } > 0)
         fixture.cache.flush()
         #expect(try fixture.records.count <= 2)
         for path in ["/0", "/1"] {

@@ -11,6 +11,8 @@ struct KeyHistory {
         var began: Int
         /// `.max` if nobody knows how far it came.
         var ended = Int.max
+        /// Which of several caches does it.
+        var cache = 0
     }
 
     /// In the order in which they began.
@@ -31,6 +33,18 @@ struct KeyHistory {
         history.operations = operations.filter { $0.began < cut }.map { operation in
             var operation = operation
             if operation.ended > certain { operation.ended = .max }
+            return operation
+        }
+        return history
+    }
+
+    /// What a cache has to know that looked for changes by others at `time`, and not since: its own operations, and
+    /// those of others that had ended.
+    func seen(by cache: Int, at time: Int) -> KeyHistory {
+        var history = self
+        history.operations = operations.map { operation in
+            var operation = operation
+            if operation.cache != cache, operation.ended >= time { operation.ended = .max }
             return operation
         }
         return history

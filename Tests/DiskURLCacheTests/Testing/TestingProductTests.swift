@@ -76,12 +76,15 @@ import Testing
         let origin = DiskURLCache.StubOrigin(clock: clock)
         origin.respond(to: "/a", with: .init(body: "one"), .init(status: 500), .init(body: "three"))
         origin.respond(to: "/", with: .init(body: "root"))
+        origin.respond(to: "/a%20b/", with: .init(body: "folder"))
         let session = URLSession(configuration: origin.configuration)
         func status(_ path: String) async throws -> String {
             let url = try #require(URL(string: path, relativeTo: origin.url))
             let (data, response) = try await session.data(from: url)
             return "\((response as? HTTPURLResponse)?.statusCode ?? 0) \(String(decoding: data, as: UTF8.self))"
         }
+        #expect(try await status("/a%20b/") == "200 folder")
+        #expect(try await status("/a%20b") == "404 ")
         for expected in ["200 one", "500 ", "200 three", "200 three"] {
             #expect(try await status("/a?query") == expected)
         }

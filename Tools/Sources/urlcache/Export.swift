@@ -111,7 +111,7 @@ extension Archive.Entry {
         let url = record.url ?? "unknown:\(record.fileName)"
         let items = URLComponents(string: url)?.queryItems ?? []
         let type = record.field("content-type")
-        let text = body.flatMap { Self.text($0, type: type) }
+        let text = body.flatMap { ArchiveText.text($0, type: type) }
         startedDateTime = ISO8601DateFormatter().string(from: record.storedAt ?? Date(timeIntervalSince1970: 0))
         request = Archive.Request(
             method: record.method ?? "GET", url: url,
@@ -125,18 +125,29 @@ extension Archive.Entry {
             redirectURL: record.field("location") ?? "",
             bodySize: record.bytes)
     }
+}
 
-    /// The body as text, by the charset that its type names; nil if it is no text of that charset.
-    private static func text(_ body: Data, type: String?) -> String? {
+/// How an archive has a body: as a text, whose bytes the charset of its type gives again.
+enum ArchiveText {
+    private static let encodings: [String: String.Encoding] = [
+        "utf-8": .utf8, "us-ascii": .ascii, "iso-8859-1": .isoLatin1, "windows-1252": .windowsCP1252,
+        "utf-16": .utf16,
+    ]
+
+    /// UTF-8 if the type names none; nil if it is none of those above.
+    private static func encoding(of type: String?) -> String.Encoding? {
         let charset = type?.split(separator: ";").dropFirst().map {
             $0.trimmingCharacters(in: .whitespaces).lowercased()
         }
         .first { $0.hasPrefix("charset=") }?.dropFirst(8).trimmingCharacters(in: ["\""])
-        let encodings: [String: String.Encoding] = [
-            "utf-8": .utf8, "us-ascii": .ascii, "iso-8859-1": .isoLatin1, "windows-1252": .windowsCP1252,
-            "utf-16": .utf16,
-        ]
-        guard let charset else { return String(data: body, encoding: .utf8) }
-        return encodings[charset].flatMap { String(data: body, encoding: $0) }
+        return charset.map { encodings[$0] } ?? .utf8
     }
+
+    /// Nil if it is no text of that charset, or one that has other bytes when it is written again.
+    static func text(_ body: Data, type: String?) -> String? {
+        let text = encoding(of: type).flatMap { String(data: body, encoding: $0) }
+        return text.flatMap { self.body($0, type: type) == body ? $0 : nil }
+    }
+
+    static func body(_ text: String, type: String?) -> Data? { encoding(of: type).flatMap { text.data(using: $0) } }
 }

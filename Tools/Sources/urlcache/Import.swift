@@ -8,7 +8,7 @@ struct Import: ParsableCommand {
         abstract: "Stores the responses of a HAR file, such as a browser's developer tools save, in a cache.",
         discussion: """
             Responses to GET are stored as if they had just arrived: how old they are is said by their Date and Age. Not stored are \
-            responses without their body in the file, and those that a cache may not store. Values of Authorization and cookies are \
+            responses without their body in the file, texts in a charset that is not known, and those that a cache may not store. Values of Authorization and cookies are \
             written only as salted digests, if at all. The exit status is 1 if nothing is stored.
             """)
 
@@ -91,11 +91,9 @@ struct Import: ParsableCommand {
     private static let ofSending: Set<String> = ["content-encoding", "content-length", "transfer-encoding"]
 
     /// The request and the response as Foundation has them; nil for a request that is no GET, and for a response
-    /// without its body.
+    /// without its body, or whose text cannot be written in its charset.
     private static func exchange(_ entry: File.Entry) -> (URLRequest, CachedURLResponse)? {
-        guard entry.request.method == "GET", let url = try? webURL(entry.request.url),
-            let body = body(entry.response.content)
-        else { return nil }
+        guard entry.request.method == "GET", let url = try? webURL(entry.request.url) else { return nil }
         var request = URLRequest(url: url)
         // Names of HTTP/2, such as ":path", are no fields.
         for field in entry.request.headers where !field.name.hasPrefix(":") {
@@ -107,13 +105,15 @@ struct Import: ParsableCommand {
             guard !name.hasPrefix(":"), !ofSending.contains(name) else { continue }
             fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
         }
+        guard let body = body(entry.response.content, type: fields["content-type"]) else { return nil }
         let response = HTTPURLResponse(
             url: url, statusCode: entry.response.status, httpVersion: "HTTP/1.1", headerFields: fields)
         return response.map { (request, CachedURLResponse(response: $0, data: body)) }
     }
 
-    private static func body(_ content: File.Content) -> Data? {
+    /// Nil also for a text of which the charset is not known, or does not have all characters.
+    private static func body(_ content: File.Content, type: String?) -> Data? {
         guard let text = content.text else { return nil }
-        return content.encoding == "base64" ? Data(base64Encoded: text) : Data(text.utf8)
+        return content.encoding == "base64" ? Data(base64Encoded: text) : ArchiveText.body(text, type: type)
     }
 }

@@ -137,37 +137,50 @@ extension DiskURLCache.Report {
     }
 }
 
-/// Reads a log while it grows. When the log is replaced by a new file, continues at the beginning of that file.
+/// Reads a log while it grows. When the log is replaced by a new file, reads the old one to its end, and then the new
+/// one from its beginning.
 struct Tail {
     private let file: URL
-    private var offset: UInt64
-    private var rest = Data()
+    private var handle: FileHandle?
     private var identity: UInt64?
+    private var rest = Data()
 
     init(_ file: URL) {
         self.file = file
-        let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+        open()
         // Begins with the events from now on.
-        offset = (attributes?[.size] as? NSNumber)?.uint64Value ?? 0
-        identity = (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
+        _ = try? handle?.seekToEnd()
+    }
+
+    private var pathsIdentity: UInt64? {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+        return (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
+    }
+
+    private mutating func open() {
+        identity = pathsIdentity
+        handle = try? FileHandle(forReadingFrom: file)
+        rest = Data()
     }
 
     mutating func newEntries() -> [LogEntry] {
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
-            let handle = try? FileHandle(forReadingFrom: file)
-        else { return [] }
-        defer { try? handle.close() }
-        let number = (attributes[.systemFileNumber] as? NSNumber)?.uint64Value
-        let size = (attributes[.size] as? NSNumber)?.uint64Value ?? 0
-        if number != identity || size < offset {
-            identity = number
-            offset = 0
-            rest = Data()
+        var entries = readOn()
+        if let new = pathsIdentity, new != identity {
+            // What was written to the old file since it was read.
+            entries += readOn()
+            open()
+            entries += readOn()
         }
-        guard size > offset, (try? handle.seek(toOffset: offset)) != nil, let data = try? handle.readToEnd() else {
-            return []
-        }
-        offset += UInt64(data.count)
+        return entries
+    }
+
+    private mutating func readOn() -> [LogEntry] {
+        guard let handle else { return [] }
+        let offset = (try? handle.offset()) ?? 0
+        let wasCut = (try? handle.seekToEnd()).map { $0 < offset } == true
+        if wasCut { rest = Data() }
+        try? handle.seek(toOffset: wasCut ? 0 : offset)
+        guard let data = try? handle.readToEnd() else { return [] }
         rest.append(data)
         guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
         let lines = Data(rest[...end])

@@ -29,6 +29,40 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: page)).count < 2_000_000)
     }
 
+    /// An archive has texts; the cache has the bytes that their charset gives.
+    @Test func aBodyThatWasExportedIsImportedAsItWas() throws {
+        func entry(_ path: String, _ type: String, _ content: String) -> String {
+            """
+            {"request": {"method": "GET", "url": "https://example.com/\(path)", "headers": []},
+            "response": {"status": 200, "headers": [{"name": "Content-Type", "value": "\(type)"},
+            {"name": "Cache-Control", "value": "max-age=3600"}], "content": \(content)}}
+            """
+        }
+        let marked = Data("\u{FEFF}text".utf8)
+        let entries = [
+            entry("latin", "text/html; charset=iso-8859-1", #"{"text": "\u00e9"}"#),
+            entry("plain", "text/html", #"{"text": "\u00e9"}"#),
+            entry("marked", "text/csv", #"{"text": "\#(marked.base64EncodedString())", "encoding": "base64"}"#),
+            entry("unknown", "text/html; charset=koi8-r", #"{"text": "\u00e9"}"#),
+            entry("not-in-it", "text/html; charset=us-ascii", #"{"text": "\u00e9"}"#),
+        ]
+        let (archive, again) = (scratch.path("archive.har"), scratch.path("again.har"))
+        try Data("{\"log\": {\"entries\": [\(entries.joined(separator: ","))]}}".utf8)
+            .write(to: URL(fileURLWithPath: archive))
+        let (first, second) = (scratch.path("first"), scratch.path("second"))
+        expect(0, "^3 of 5 are in", try Tool.run("import", archive, first))
+        expect(0, "^3 entries in", try Tool.run("export", first, "--har", again))
+        expect(0, "^3 of 3 are in", try Tool.run("import", again, second))
+        for cache in [first, second] {
+            for (path, body) in [("/latin", Data([0xE9])), ("/plain", Data([0xC3, 0xA9])), ("/marked", marked)] {
+                let file = scratch.path("body")
+                try Data().write(to: URL(fileURLWithPath: file))
+                #expect(try Tool.run("show", cache, path, "--body", output: file).status == 0)
+                #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == body, "\(path)")
+            }
+        }
+    }
+
     @Test func aFileIsNotWrittenThroughALink() throws {
         let cache = try scratch.demo(entries: 30)
         let target = scratch.path("target")

@@ -1,5 +1,8 @@
+import DiskURLCache
 import Foundation
 import Testing
+
+@testable import urlcache
 
 /// What the tool makes of a program's event log.
 @Suite(.serialized) struct LogTests {
@@ -29,7 +32,9 @@ import Testing
     }
 
     /// A log with loads of some URLs, each of 1,000 bytes, in the form of the library's event log.
-    private func log(_ names: [String], at time: TimeInterval = 1_790_000_000) throws -> String {
+    private func log(
+        _ names: [String], at time: TimeInterval = 1_790_000_000, to path: String? = nil
+    ) throws -> String {
         let lines = names.enumerated().map { number, name in
             """
             {"at":\(time + Double(number)),"event":{"load":{"_0":{"url":"https://example.com/\(name)","method":"GET",\
@@ -37,9 +42,35 @@ import Testing
             "duration":0.1,"startedAt":\(time + Double(number)),"isStored":true,"isCollapsed":false,"cacheStatus":""}}}}
             """
         }
-        let file = scratch.path("log.jsonl")
+        let file = path ?? scratch.path("log.jsonl")
         try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: file))
         return file
+    }
+
+    /// A program begins a new file when its log is long, between two looks of `watch`.
+    @Test func whatWasWrittenBeforeTheLogWasReplacedIsShown() throws {
+        let file = URL(fileURLWithPath: try log(["before"]))
+        func paths(_ entries: [LogEntry]) -> [String] {
+            entries.compactMap { if case .load(let report) = $0.event { report.url?.lastPathComponent } else { nil } }
+        }
+        func append(_ name: String) throws {
+            let line = try Data(contentsOf: URL(fileURLWithPath: try log([name], to: scratch.path("line"))))
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.seekToEnd()
+            try handle.write(contentsOf: line)
+            try handle.close()
+        }
+        var tail = Tail(file)
+        #expect(paths(tail.newEntries()).isEmpty)
+        try append("old")
+        try FileManager.default.moveItem(at: file, to: file.appendingPathExtension("1"))
+        #expect(try log(["new"]) == file.path)
+        #expect(paths(tail.newEntries()) == ["old", "new"])
+        try append("newer")
+        #expect(paths(tail.newEntries()) == ["newer"])
+        // It is cut, and begins again.
+        #expect(try log(["x"]) == file.path)
+        #expect(paths(tail.newEntries()) == ["x"])
     }
 
     @Test func aSimulationCountsWhatEachCapacityAnswers() throws {
