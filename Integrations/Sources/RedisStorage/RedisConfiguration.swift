@@ -44,7 +44,8 @@ extension RedisStorage {
         public var connections = 2
         /// The largest entry that is stored, in bytes. The variants of a URL together are no larger either: a lookup
         /// transfers all of them within `timeout`, so allow more time for larger ones. If a new variant leaves too
-        /// little room for the others, some of them are removed.
+        /// little room for the others, some of them are removed. A larger one that another process has stored is a
+        /// miss.
         public var maximumEntrySize = 1 << 20
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis
         /// may evict any of them earlier, by its `maxmemory-policy`.

@@ -80,8 +80,11 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
         context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     }
 
+    /// The connection is out of use at once. With TLS its end may take seconds, since that waits for the server's word.
     func close(_ failure: RedisFailure) {
         if self.failure == nil { self.failure = failure }
+        let context = context
+        end()
         context?.close(promise: nil)
     }
 

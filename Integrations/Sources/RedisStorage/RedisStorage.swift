@@ -166,7 +166,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     public func entries(named name: String) -> [DiskURLCache.Entry] {
         let name = hidden(name)
-        let command = RESPCommand(.lookup, keys: [log, key(of: name)], root, name)
+        let command = RESPCommand(
+            .lookup, keys: [log, key(of: name)], root, name, String(configuration.maximumEntrySize))
         guard let reply = ask([command], about: name)?.last else { return [] }
         let found = reply.list ?? []
         return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
@@ -407,7 +408,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             stride(from: 0, to: keys.count, by: 16).allSatisfy { start in
                 let keys = keys[start...].prefix(16)
                 let lookups = keys.map {
-                    RESPCommand(.lookup, keys: [log, $0], root, String($0.dropFirst(key(of: "").count)))
+                    RESPCommand(
+                        .lookup, keys: [log, $0], root, String($0.dropFirst(key(of: "").count)),
+                        String(configuration.maximumEntrySize))
                 }
                 guard let replies = ask(lookups) else { return false }
                 let erasures = zip(keys, replies).flatMap { key, reply in

@@ -6,15 +6,17 @@
 /// |---|---|
 /// | `P:e:NAME` | hash: for each variant the record, field `b` and the variant, and its head, field `h` and the variant |
 /// | `P:g:GROUP` | sorted set: `NAME:VARIANT` of each entry of a tag, URL or host, by the time at which it ends |
-/// | `P:log` | hash: a `token`, the number `n` of the last removal, the number `epoch` of the last removal of everything, and the last 512 removals, fields `r` and the number |
+/// | `P:log` | hash: a `token`, the number `n` of the last removal, the number `epoch` of the last removal of everything, the `run` of the server that made it, and the last 512 removals, fields `r` and the number |
 /// | `P:gone:…` | a set that was removed and whose entries are being erased |
 ///
 /// A head names the entry's groups, and the token and the epoch of the log when the entry was stored. An entry is valid
 /// while the log has this token and epoch, and the set of each group contains the entry. So a removal takes effect as
 /// soon as a set is removed, before the records are erased. If the server evicts a set or the log, entries become
-/// misses; a removed entry is never served.
+/// misses; a removed entry is never served. A server that was restarted with what it had saved, or a replica that took
+/// its place, may have forgotten removals: it has another `run`, so the log gets another token.
 enum Script: String, CaseIterable {
-    /// Returns the valid records of a name. Invalid ones are removed.
+    /// Returns the valid records of a name, but for those that are longer than this process takes. Invalid ones are
+    /// removed.
     case lookup = """
         local fields = redis.pcall('HGETALL', KEYS[2])
         if fields.err then
@@ -42,11 +44,11 @@ enum Script: String, CaseIterable {
                     isFirst = false
                     if not holds then break end
                 end
-                if holds then
+                if not holds then
+                    drop(KEYS[2], variant)
+                elseif #fields[i + 1] <= tonumber(ARGV[3]) then
                     found[#found + 1] = variant
                     found[#found + 1] = fields[i + 1]
-                else
-                    drop(KEYS[2], variant)
                 end
             end
         end
@@ -104,11 +106,11 @@ enum Script: String, CaseIterable {
 
     /// Returns the position of the log, and its rows since the given position.
     case readChanges = """
-        local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
-        local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
+        local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch', 'run')
+        local last = not log.err and log[1] and log[2] and log[3] and log[4] == run() and tonumber(log[2])
         if not last or not string.find(log[2], '^%d+$') or last >= 2 ^ 53 then
             redis.call('UNLINK', KEYS[1])
-            redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0)
+            redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0, 'run', run())
             log = { ARGV[1], '0' }
         end
         local reply = { log[1], log[2] }
@@ -133,7 +135,7 @@ enum Script: String, CaseIterable {
         local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
         if not last or not string.find(log[2], '^%d+$') or last >= 2 ^ 53 then
             redis.call('UNLINK', KEYS[1])
-            redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0)
+            redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0, 'run', run())
         end
         local n = redis.call('HINCRBY', KEYS[1], 'n', 1)
         redis.call('HSET', KEYS[1], 'r' .. string.format('%d', n), ARGV[2])
@@ -188,7 +190,16 @@ enum Script: String, CaseIterable {
         """
 
     /// What the server is given.
-    var text: String { Self.drop + rawValue }
+    var text: String { Self.drop + Self.run + rawValue }
+
+    /// What tells this run of the server from others; empty if the server does not say it.
+    private static let run = """
+        local function run()
+            local info = redis.pcall('INFO', 'server')
+            return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+        end
+
+        """
 
     /// Removes a variant of the name with this key, and its members from the sets that its head names. Returns how many
     /// fields it removed, or an error if the key is no hash.

@@ -275,6 +275,32 @@ import Testing
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
+    /// The end of a connection with TLS takes seconds, since it waits for the word of a server that may be silent. No
+    /// call is sent on it meanwhile.
+    @Test func aConnectionThatIsClosedIsOutOfUseAtOnce() throws {
+        final class WaitsForTheServer: ChannelOutboundHandler {
+            typealias OutboundIn = ByteBuffer
+            func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {}
+        }
+        let channel = EmbeddedChannel()
+        let handler = RedisHandler(address: "here", longestString: 64 << 10)
+        try channel.pipeline.syncOperations.addHandlers(WaitsForTheServer(), handler)
+        let failures = NIOLockedValueBox(0)
+        let isClosed = NIOLockedValueBox(false)
+        handler.didClose = { isClosed.withLockedValue { $0 = true } }
+        func send() {
+            handler.send(
+                RedisCall([RESPCommand("GET", "x")]) {
+                    if case .failure = $0 { failures.withLockedValue { $0 += 1 } }
+                })
+        }
+        send()
+        handler.close(RedisFailure(.timedOut, "late"))
+        #expect(isClosed.withLockedValue { $0 } && failures.withLockedValue { $0 } == 1)
+        send()
+        #expect(failures.withLockedValue { $0 } == 2 && handler.load == 0)
+    }
+
     /// Replies are the same in whatever pieces they come, and no bytes end the process.
     @Test func repliesInPieces() throws {
         let text = "*4\r\n$5\r\nhello\r\n:42\r\n$-1\r\n*2\r\n+OK\r\n-ERR no\r\n"

@@ -394,6 +394,35 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(a.told.codes == [])
     }
 
+    /// It has saved what it had, or a replica takes its place: removals since are forgotten, and so is everything.
+    @Test func whatAServerHasForgottenToRemoveIsNotServed() async throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        a.store("/1")
+        try server.cli("SAVE")
+        a.cache.removeCachedResponse(for: request("/1"))
+        server.kill()
+        try server.start()
+        await eventually("another log") { a.storage.removalsByOthers() == nil }
+        #expect(try server.keys("*:e:*").count == 1, "the server has it again")
+        #expect(try Client(server).body("/1") == nil)
+        a.store("/1", "new")
+        a.store("/1", "new")
+        #expect(a.body("/1") == "new")
+    }
+
+    @Test func whatAnotherProcessMayStoreAndThisOneMayNotIsAMiss() throws {
+        let server = try RedisServer()
+        let large = try Client(server)
+        let small = try Client(server) { $0.maximumEntrySize = 100_000 }
+        small.store("/2")
+        large.store("/1", String(repeating: "x", count: 200_000))
+        #expect(small.body("/1") == nil)
+        #expect(small.body("/2") == "body")
+        #expect(small.told.codes == [])
+        #expect(large.body("/1")?.count == 200_000)
+    }
+
     @Test func aServerThatForgetsTheScriptsIsToldAgain() async throws {
         let server = try RedisServer()
         // A second connection that is on its way would bring them.

@@ -234,8 +234,8 @@ extension DiskURLCache {
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: how many loads may run at a time; at least 1.
     ///   - session: see ``data(for:fallback:session:)``. The loads of that session find the responses.
-    ///   - progress: counts the requests that have ended. Cancelling it, or the Swift task, prevents the loads that
-    ///     have not begun.
+    ///   - progress: counts the requests that have ended. Cancelling it prevents the loads that have not begun.
+    ///     Cancelling the Swift task also ends those that are on their way.
     /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``Reason`` for a
     ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`; and the
     ///   status of that response, nil if none arrived.
@@ -268,7 +268,8 @@ extension DiskURLCache {
     /// }
     /// ```
     ///
-    /// The loads begin with the call of this method. Ending the loop early prevents those that have not begun.
+    /// The loads begin with the call of this method. Ending the loop early ends those that are on their way, and
+    /// prevents those that have not begun.
     /// - Parameters:
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: how many loads may run at a time; at least 1.

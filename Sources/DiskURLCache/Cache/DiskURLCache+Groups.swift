@@ -29,7 +29,8 @@ extension DiskURLCache {
     ///   - prefix: scheme and host, and the path or its beginning. Different spellings of the same URL make no
     ///     difference. Responses of the host that were stored without their URL (``Configuration/keepsURLs`` was
     ///     false) are all removed, so that none is left that should be removed.
-    ///   - date: only responses that were stored before. ``removeCachedResponses(since:)`` is the other direction.
+    ///   - date: only responses that were stored, or last confirmed by a 304, before.
+    ///     ``removeCachedResponses(since:)`` is the other direction.
     public func removeCachedResponses(
         tag: String? = nil, group: String? = nil, of url: URL? = nil, authorization: String? = nil,
         host: String? = nil, urlPrefix prefix: String? = nil, olderThan date: Date? = nil
@@ -68,7 +69,7 @@ extension DiskURLCache {
     ///   - authorization: the `Authorization` field of the request.
     ///   - host: the name of the host.
     ///   - prefix: scheme and host, and the path or its beginning.
-    ///   - date: only responses that were stored before.
+    ///   - date: only responses that were stored, or last confirmed by a 304, before.
     public func markStale(
         for request: URLRequest? = nil, tag: String? = nil, group: String? = nil, of url: URL? = nil,
         authorization: String? = nil, host: String? = nil, urlPrefix prefix: String? = nil, olderThan date: Date? = nil
@@ -137,9 +138,10 @@ extension DiskURLCache {
         core.setPinned(isPinned, for: request)
     }
 
-    /// Empties one layer and leaves the others unchanged. Returns at once, however many responses there are. Fallback
-    /// directories are never changed: for `.fallback` nothing is removed, and an event says so
-    /// (``Error/Code/invalidPattern``). `.disk` is also a storage of the app, whatever its name.
+    /// Empties one layer and leaves the others unchanged. For `.disk` it deletes up to about a thousand files before it
+    /// returns, as ``removeAllCachedResponses()`` does. Fallback directories are never changed: for `.fallback` nothing
+    /// is removed, and an event says so (``Error/Code/invalidPattern``). `.disk` is also a storage of the app, whatever
+    /// its name, which may take longer.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
         case .memory: core.store.removeMemory()

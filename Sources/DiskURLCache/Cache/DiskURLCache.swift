@@ -123,8 +123,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response,
     /// and its record on disk is complete: writes a file on the caller's thread. If the disk fails, memory keeps the
     /// response, and an event says so. Freshness does not matter: the app itself wants the response stored. Not stored,
-    /// with an event that says why: policy `.notAllowed`, a request without a key, a body above
-    /// ``Configuration/maximumEntryFraction``, a part of a response (206), and a request or response with `no-store`.
+    /// with an event that says why: policy `.notAllowed`, a `HEAD`, a request without a key, a body above
+    /// ``Configuration/maximumEntryFraction`` or shorter than its `Content-Length`, a part of a response (206), a
+    /// request or response with `no-store`, `Vary: *`, and in a shared cache what is for one user. After a refusal for
+    /// what the response says, the one stored before is removed, too.
     /// Header fields that are never written, such as `Set-Cookie`, are left out: only the object itself has them, as
     /// long as memory keeps it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
@@ -273,9 +275,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         set { if isOpen.withLock({ $0 }) { core.store.memory.costLimit = newValue } }
     }
 
-    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer
-    /// before it returns, and stores nothing. A cache that was made with 0 has no disk layer, and a
-    /// `DiskURLCache.EntryStorage` has its capacity: setting another number then changes nothing.
+    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 stores nothing, and empties
+    /// the disk layer before it returns, unless another process owns the folder. A cache that was made with 0 has no
+    /// disk layer, and a `DiskURLCache.EntryStorage` has its capacity: setting another number then changes nothing.
     public override var diskCapacity: Int {
         get { core.store.disk?.capacity ?? 0 }
         set { if isOpen.withLock({ $0 }) { core.store.setDiskCapacity(max(0, newValue)) } }
@@ -313,12 +315,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         core.hub.stream()
     }
 
-    /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Two kinds are not: a
-    /// response with `no-cache`, and a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4). The option
-    /// ``Options/Fallback/anyStored`` serves these, too. A request without a response that
-    /// may be served, and one that is not cached, fails with `URLError.notConnectedToInternet`, and the error's failure
-    /// reason says why; of a session on Apple platforms perhaps only that of its underlying error. Apple's own loader
-    /// does not obey it: <doc:ApplePlatforms>.
+    /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Three kinds are not:
+    /// a response with `no-cache`, a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4), and any to a request that
+    /// reloads (`reloadIgnoringLocalCacheData`). The option ``Options/Fallback/anyStored`` serves the first two, too. A
+    /// request without a response that may be served, and one that is not cached, fails with
+    /// `URLError.notConnectedToInternet`, and the error's failure reason says why; of a session on Apple platforms
+    /// perhaps only that of its underlying error. Apple's own loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { core.isOffline }
         set { core.isOffline = newValue }

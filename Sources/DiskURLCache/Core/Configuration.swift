@@ -63,7 +63,8 @@ extension DiskURLCache {
         /// An invalid rule (it matches nothing, does nothing, contradicts itself or an earlier one, or names a key
         /// policy that ``keyPolicies`` does not have) is reported by `openingError`, by an event, and in the log. A
         /// rule whose pattern cannot match is applied to no request. If it restricts where responses are stored, it is
-        /// applied to every request, to be safe: the report says so, and so does the reason of each load.
+        /// applied to every request, to be safe: the report says so. With ``Options/Storage/never`` so does the reason
+        /// of each load.
         public var rules: [Rule] = []
         /// The size of the largest response that is stored, as a share of the layer's capacity. A larger response is
         /// not stored, and an event says so.
@@ -95,9 +96,11 @@ extension DiskURLCache {
         /// are written to disk or given to a `DiskURLCache.EntryStorage`. User names and passwords in URLs are never
         /// written.
         public var keepsURLs = true
-        /// How long a response may stay on disk without being used or stored again; nil for no limit.
+        /// How long a response may stay on disk without being used or stored again; nil for no limit. What memory has
+        /// answers until memory drops it.
         public var maximumTimeUnused: TimeSpan?
-        /// How long after it was stored a response is removed from disk; nil for no limit.
+        /// How long after it was stored, or last confirmed by a 304, a response is removed from disk; nil for no
+        /// limit. What memory has answers until memory drops it.
         public var maximumTimeStored: TimeSpan?
         /// Responses that expire within this time are kept in memory only. 0, the default, writes every response
         /// that may be reused.

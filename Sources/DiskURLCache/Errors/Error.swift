@@ -6,8 +6,9 @@ extension DiskURLCache {
     /// A problem that the app or its user can solve, such as a folder that cannot be used or a rule that makes no
     /// sense. `description` says how.
     ///
-    /// A ``DiskURLCache`` throws none of these. It goes on, perhaps in memory only, and reports them in
-    /// ``DiskURLCache/DiskURLCache/openingError`` and ``Event/problem(_:)``. A `DiskURLCache.Inspector` throws them.
+    /// A ``DiskURLCache`` reports these in ``DiskURLCache/DiskURLCache/openingError`` and ``Event/problem(_:)``, and
+    /// goes on, perhaps in memory only. Only `makeSession(through:)` throws one (``Code/settingsWithoutEffect``). A
+    /// `DiskURLCache.Inspector` throws them, too.
     public struct Error: Swift.Error, Sendable, Hashable, Codable, PrintedByDescription {
         /// The kind of problem.
         @nonexhaustive public enum Code: Sendable, Hashable, Codable {

@@ -14,8 +14,8 @@ extension DiskURLCache {
         /// `userInfo` is not written to disk.
         case notStored(url: URL?, reason: Reason)
         /// An answer named groups of stored responses that are no longer valid (`Cache-Group-Invalidation`, RFC 9875),
-        /// or told the cache to forget its host (`Clear-Site-Data`), and they were removed. The URL is that of the
-        /// answer.
+        /// or told the cache to forget its host (`Clear-Site-Data`), and they were removed, or with
+        /// ``Configuration/marksGroupsStale`` marked. The URL is that of the answer.
         case invalidated(url: URL?, reason: Reason)
         /// Eviction removed entries from disk. `bytesOnDisk` is the space that this freed.
         case evicted(entries: Int, bytesOnDisk: Int)

@@ -60,8 +60,8 @@ extension DiskURLCache {
             bodyForms[method] ?? (method == "QUERY" ? .byMediaType : nil)
         }
 
-        /// Makes requests with these methods cacheable, keyed by URL and body. This is the only way to cache `POST`, so
-        /// that no policy can hand one body the answer to another.
+        /// Makes requests with these methods cacheable, keyed by URL and body. No other policy but a closure
+        /// (``custom(_:)``) caches `POST`: so none hands one body the answer to another, unless the closure does.
         ///
         /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
         /// - Parameters:

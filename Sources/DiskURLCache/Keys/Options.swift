@@ -79,9 +79,10 @@ extension DiskURLCache {
         /// request that never got an answer is sent again, and so is one that reloads (`cachePolicy`, `no-cache`,
         /// `max-age=0`).
         public var minimumInterval: TimeSpan?
-        /// An error (status 400 and above) answers for this time, if the server does not send a lifetime with it. If it
-        /// sends a longer `Retry-After`, for that time, at most a day. A 404 or 410 is stored, and replaces what was
-        /// stored. Other errors are held in memory, in this process, and replace no stored response.
+        /// An error (status 400 and above) answers at least for this time. A longer lifetime or `Retry-After` of the
+        /// server counts, the latter for at most a day. A 404 or 410 is stored, and replaces what was stored. Other
+        /// errors are held in memory, in this process, and replace no stored response. Not 401, 407, 412, 416 and 417:
+        /// they are about one request.
         public var errorLifetime: TimeSpan?
         /// Whether the answer to an unsafe request (`POST`, `PUT`, `DELETE` …) removes all stored responses of its URL
         /// (RFC 9111 §4.4); nil: true. False for a URL behind which there are many resources, such as an endpoint of
