@@ -107,6 +107,7 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard self.context != nil else { return }
         var arrived = unwrapInboundIn(data)
         if received.readableBytes == 0 { received = arrived } else { received.writeBuffer(&arrived) }
         do throws(NotRedis) {

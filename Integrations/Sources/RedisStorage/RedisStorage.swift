@@ -171,7 +171,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         guard let reply = ask([command], about: name)?.last else { return [] }
         let found = reply.list ?? []
         return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
-            guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else { return nil }
+            guard let variant = found[index].text, case .bytes(let record) = found[index + 1],
+                record.readableBytes > 0
+            else { return nil }
             if let entry = entry(in: record, of: name, variant), entry.variant == variant { return entry }
             _ = ask([erasure(of: variant, key: key(of: name))])
             report(
@@ -419,7 +421,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                         guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else {
                             return nil
                         }
-                        // An entry that cannot be read is removed as well, since nobody can use it.
+                        // An entry that cannot be read, or is too long for this process, is removed as well.
                         let name = String(key.dropFirst(self.key(of: "").count))
                         if let entry = entry(in: record, of: name, variant), !criteria.matches(entry) {
                             return nil

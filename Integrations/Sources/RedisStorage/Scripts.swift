@@ -13,10 +13,11 @@
 /// while the log has this token and epoch, and the set of each group contains the entry. So a removal takes effect as
 /// soon as a set is removed, before the records are erased. If the server evicts a set or the log, entries become
 /// misses; a removed entry is never served. A server that was restarted with what it had saved, or a replica that took
-/// its place, may have forgotten removals: it has another `run`, so the log gets another token.
+/// its place, may have forgotten removals: it has another `run`, so the next process that
+/// reads the log gives it another token: each does so once a second.
 enum Script: String, CaseIterable {
-    /// Returns the valid records of a name, but for those that are longer than this process takes. Invalid ones are
-    /// removed.
+    /// Returns the valid records of a name; an empty one in place of each that is longer than this process takes.
+    /// Invalid ones are removed.
     case lookup = """
         local fields = redis.pcall('HGETALL', KEYS[2])
         if fields.err then
@@ -46,9 +47,9 @@ enum Script: String, CaseIterable {
                 end
                 if not holds then
                     drop(KEYS[2], variant)
-                elseif #fields[i + 1] <= tonumber(ARGV[3]) then
+                else
                     found[#found + 1] = variant
-                    found[#found + 1] = fields[i + 1]
+                    found[#found + 1] = #fields[i + 1] <= tonumber(ARGV[3]) and fields[i + 1] or ''
                 end
             end
         end

@@ -117,7 +117,7 @@ struct VariantRemovalTests {
             a.store("/4")
             return quick.body("/4") != nil
         }
-        for path in ["/2", "/3"] { #expect((quick.body(path) != nil) == isSame, "\(path)") }
+        for path in ["/2", "/3"] { #expect((a.body(path) != nil) == isSame, "\(path)") }
     }
 
     /// An outage in which many different responses are stored for memory only does not empty the cache of all machines.

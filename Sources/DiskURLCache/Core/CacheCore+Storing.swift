@@ -252,7 +252,7 @@ extension CacheCore {
         read: ((Data) -> Void) -> Bool
     ) {
         func refuse(_ reason: DiskURLCache.Reason) { emitNotStored(hop.request.urlRequest, reason) }
-        // It would be asked with the whole body in memory.
+        // `willCacheResponse` would be asked with the whole body in memory.
         if editsResponses { return refuse(.refusedUnasked) }
         var response = response
         if let reason = keepOnlyStorable(&response, for: hop) { return refuse(reason) }

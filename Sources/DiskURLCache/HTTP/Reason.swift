@@ -289,11 +289,11 @@ extension DiskURLCache.Reason {
     static let aboutSending = Self(
         "about-sending", "its status concerns how the request was sent: how often, how large, by which connection",
         "RFC 6585")
-    /// An error, a redirection, or the response to a `POST`, without a lifetime.
+    /// An error or a redirection without a lifetime.
     static let notReusable = Self(
         "not-reusable", "it has no lifetime, so it could never be used from the cache", "RFC 9111 §3",
         advice:
-            "The origin could send Cache-Control: max-age=…; the app can set, in a rule or in cacheOptions, lifetime: .whenMissing(…) for a redirection or a POST, and errorLifetime for an error."
+            "The origin could send Cache-Control: max-age=…; the app can set, in a rule or in cacheOptions, lifetime: .whenMissing(…) for a redirection, and errorLifetime for an error."
     )
     /// The response says `Vary: *`.
     static let varyAsterisk = Self(

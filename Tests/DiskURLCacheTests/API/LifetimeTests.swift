@@ -200,7 +200,9 @@ struct LifetimeTests {
         await onThreads(6) { thread in
             var random = TestRandom(thread)
             let cache = caches[thread % 2]
-            while .now < end {
+            var rounds = 0
+            while .now < end || rounds < 50 {
+                rounds += 1
                 let request = Responses.request("/\(Int.random(in: 0..<60, using: &random))")
                 guard let url = request.url else { return }
                 switch Int.random(in: 0..<100, using: &random) {

@@ -134,7 +134,8 @@ struct ProtocolChecker {
         if lastStored.map({ $0 > writtenAt }) != true {
             // A tail brings nothing back.
             if running.operation == .pin, isOwner, !isAmongOthers || running.wroteAlone { return nil }
-            // It looks again, also if those of before have left, and if it has become the owner meanwhile.
+            // Instead of telling, whoever is the owner by now may look again and find nobody: it may have become the
+            // owner meanwhile, or the others may have left.
             let looks = running.steps.contains { time, step in
                 if case .look(isThere: false) = step { time > writtenAt } else { false }
             }

@@ -130,7 +130,7 @@ extension Archive.Entry {
 /// How an archive has a body: as a text, whose bytes the charset of its type gives again.
 enum ArchiveText {
     private static let encodings: [String: String.Encoding] = [
-        "utf-8": .utf8, "us-ascii": .ascii, "iso-8859-1": .isoLatin1, "windows-1252": .windowsCP1252,
+        "utf-8": .utf8, "utf8": .utf8, "us-ascii": .ascii, "iso-8859-1": .isoLatin1, "windows-1252": .windowsCP1252,
         "utf-16": .utf16,
     ]
 
@@ -149,5 +149,9 @@ enum ArchiveText {
         return text.flatMap { self.body($0, type: type) == body ? $0 : nil }
     }
 
-    static func body(_ text: String, type: String?) -> Data? { encoding(of: type).flatMap { text.data(using: $0) } }
+    static func body(_ text: String, type: String?) -> Data? {
+        guard let encoding = encoding(of: type) else { return nil }
+        // Browsers read ISO 8859-1 as Windows-1252.
+        return text.data(using: encoding) ?? (encoding == .isoLatin1 ? text.data(using: .windowsCP1252) : nil)
+    }
 }

@@ -158,8 +158,10 @@ struct Tail {
     }
 
     private mutating func open() {
-        identity = pathsIdentity
         handle = try? FileHandle(forReadingFrom: file)
+        var status = stat()
+        // That of the file that was opened: the path may have another one by now.
+        identity = handle.flatMap { fstat($0.fileDescriptor, &status) == 0 ? UInt64(status.st_ino) : nil }
         rest = Data()
     }
 
