@@ -120,9 +120,11 @@ extension CacheCore {
         guard let key = hop.key else { return }
         let now = now
         // A response that names different groups no longer belongs to those that it named before.
-        let tags = hop.options.tags.union(groupTags(of: response.fields, url: hop.request.url))
+        let options = hop.options(for: response.fields)
+        let tags = options.tags.union(groupTags(of: response.fields, url: hop.request.url))
         _ = store.update(found, of: key, ticket: ticket) { metadata in
             metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)
+            if let isPinned = options.isPinned { metadata.isPinned = isPinned }
             metadata.response = .http(response)
             metadata.storedAt = now
         }

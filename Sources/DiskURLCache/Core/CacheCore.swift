@@ -175,8 +175,12 @@ extension CachingOptions {
         values.defaultStaleWhileRevalidate = seconds(options.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
         values.defaultStaleIfError = seconds(options.staleIfError ?? configuration.staleIfError)
         values.acceptsAnyStored = options.fallback == .anyStored
-        values.minimumInterval = seconds(options.minimumInterval)
-        values.errorLifetime = seconds(options.errorLifetime)
+        // No request is sent sooner.
+        func atLeast(_ time: DiskURLCache.TimeSpan?) -> Int64? {
+            time.map { Int64(clampingSeconds: $0.seconds.rounded(.up)) }
+        }
+        values.minimumInterval = atLeast(options.minimumInterval)
+        values.errorLifetime = atLeast(options.errorLifetime)
         switch options.lifetime {
         case .whenMissing(let time)?: values.lifetime = .whenMissing(seconds: Int64(clampingSeconds: time.seconds))
         case .always(let time)?: values.lifetime = .always(seconds: Int64(clampingSeconds: time.seconds))

@@ -38,6 +38,8 @@ extension Storability {
     ) -> StorageVerdict? {
         guard options.restsAfterAnswers, isHoldable(exchange.request, refusedBecause: reason) else { return nil }
         guard (200...599).contains(exchange.status), exchange.status != 206, exchange.status != 304 else { return nil }
+        // Whatever else forbids to store it: `no-store`, `Vary: *`, or that a `HEAD` was answered.
+        if StatusCode.isAboutRequestOnly(exchange.status) { return nil }
         if isForOneUser(exchange, options) { return nil }
         guard StorableFields.areWellFormed(exchange.fields) else { return nil }
         var vary = VaryKey(response: exchange.fields, request: exchange.request)

@@ -167,7 +167,11 @@ extension VaryKey {
         switch name {
         case "accept-language": return withoutCaseAndSpaces().joined(separator: ",")
         case "accept-encoding", "accept-charset": return withoutCaseAndSpaces().sorted().joined(separator: ",")
-        default: return members.joined(separator: ",")
+        default:
+            let joined = members.joined(separator: ",")
+            // In a field whose syntax is not known, an empty member may mean something: columns, as in "1,,2".
+            func commas(_ text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: ",") } }
+            return commas(joined) == commas(value) ? joined : value
         }
     }
 }

@@ -135,8 +135,9 @@ extension DiskURLCache {
         /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any
         /// thread. Its text stays in memory; only digests are written to disk. The cache adds `Authorization` to it.
         ///
-        /// The closure also decides about methods: a `POST` that gets a key is cached, so the key must include the
-        /// body.
+        /// The closure also decides about methods: a `POST` that gets a key is cached, so its text must include the
+        /// body, or the policy (``includingBody(ofMethods:asJSON:)``). Fields and bodies that the policy includes are
+        /// added to the text; which query items it drops or sorts makes no difference.
         public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
             var policy = KeyPolicy()
             policy.custom = key

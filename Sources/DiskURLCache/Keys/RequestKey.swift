@@ -192,7 +192,7 @@ extension DiskURLCache.KeyPolicy {
         if let custom {
             guard let key = custom(request.urlRequest) else { return .none(.keyPolicy) }
             // The length makes sure that the app's text cannot look like one of the parts that follow it.
-            text = "custom:\(key.utf8.count):\(key)"
+            text = "custom:\(key.utf8.count):\(key)" + addedText(request, form, body: bodyForms[method])
         } else {
             // A HEAD may be answered by the response to a GET, so both have the same key.
             let isRead = method == "GET" || method == "HEAD"
@@ -256,13 +256,18 @@ extension DiskURLCache.KeyPolicy {
         -> String
     {
         // `GET` is left out: the key of the plain case is the URL itself.
-        var text = method == "GET" ? uri : "\(method) \(uri)"
+        (method == "GET" ? uri : "\(method) \(uri)") + addedText(request, form, body: bodyForm(of: request.method))
+    }
+
+    /// The fields and the body that the policy adds to a key, also to one that the app makes.
+    private func addedText(_ request: DiskURLCache.Request, _ form: RequestKey.Form, body: BodyForm?) -> String {
+        var text = ""
         for name in fieldNames {
             // The length makes sure that a value cannot look like the next part of the key.
             let value = request.headerFields[name].map { VaryKey.isCredential(name) ? form.salted($0) : $0 }
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
         }
-        if let form = bodyForm(of: request.method) { text += KeyedContent.text(of: request, form: form) }
+        if let body { text += KeyedContent.text(of: request, form: body) }
         return text
     }
 

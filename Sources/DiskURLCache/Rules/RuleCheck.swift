@@ -23,6 +23,8 @@ enum RuleCheck {
                     problem += " Until then the rule keeps every response \(place), to be safe."
                 }
                 text = problem
+            } else if rule.match.isByContentType, rule.cacheOptions.keyPolicy != nil {
+                text = "the key is made before the content type is known; choose the policy by URL, host or request."
             } else if let problem = problem(in: rule.cacheOptions, keyPolicies: keyPolicies) {
                 text = problem
             } else {

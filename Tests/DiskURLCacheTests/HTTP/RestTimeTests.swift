@@ -50,6 +50,22 @@ struct RestTimeTests {
 
     // MARK: A least time between two requests
 
+    /// A held 401 would keep the user out after a login.
+    @Test(
+        arguments: [401, 407, 412, 416, 417],
+        [
+            ("GET", ["Cache-Control": "no-store"]), ("GET", ["Vary": "*"]), ("HEAD", [:]),
+            ("HEAD", ["Cache-Control": "no-store"]), ("GET", [:]),
+        ] as [(String, HeaderFields)])
+    func whatIsAboutOneRequestIsNeverHeld(_ status: Int, _ row: (method: String, fields: HeaderFields)) {
+        var cache = PureCache()
+        cache.options.minimumInterval = 60
+        cache.options.errorLifetime = 60
+        for _ in 0..<2 {
+            #expect(cache.load(method: row.method, status: status, answer: row.fields).source == .origin)
+        }
+    }
+
     @Test(arguments: ["no-cache", "max-age=0", "max-age=0, must-revalidate", "private"])
     func aStoredResponseAnswersUntilTheIntervalIsOver(_ control: String) {
         var cache = PureCache()

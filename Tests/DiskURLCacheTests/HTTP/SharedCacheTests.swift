@@ -244,6 +244,20 @@ import Testing
             ).notStoredReason == .private)
     }
 
+    /// The key is made before the type is known, so such a rule does not tell users apart.
+    @Test func aRuleByTypeKeysNoCookie() throws {
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        configuration.isShared = true
+        configuration.keyPolicies["c"] = .standard.includingFields("Cookie")
+        configuration.rules = [DiskURLCache.Rule(for: .contentType("text/html"), keyPolicy: "c")]
+        let cache = DiskURLCache(configuration: configuration)
+        #expect(cache.openingError?.code == .invalidRule(index: 0))
+        let request = Responses.request("/a", fields: ["Cookie": "session=1"])
+        let fields = ["Cache-Control": "max-age=60", "Content-Type": "text/html"]
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), fields: fields), for: request)
+        #expect(!cache.contains(request))
+    }
+
     /// Neither a direct call nor a refresh in the background sends a user's cookies.
     @Test func aRefreshHasNoCookiesOfTheProcess() async throws {
         let origin = try OriginServer.counting(["Cache-Control": "public, max-age=1, stale-while-revalidate=600"])

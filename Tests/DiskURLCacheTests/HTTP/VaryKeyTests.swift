@@ -33,6 +33,8 @@ import Testing
         Row("empty Vary", true, vary: ["Vary": " , "], three, [:]),
         Row("order of unknown fields matters", false, vary: ["Vary": "Foo"], ["Foo": "1,2"], ["Foo": "2,1"]),
         Row("case of unknown fields matters", false, vary: ["Vary": "Foo"], ["Foo": "a"], ["Foo": "A"]),
+        Row("empty members of unknown fields matter", false, vary: ["Vary": "Foo"], ["Foo": "1,,2"], ["Foo": "1,2"]),
+        Row("a comma is not nothing", false, vary: ["Vary": "Foo"], ["Foo": ","], ["Foo": ""]),
         Row(
             "weights stay with their languages", false, vary: ["Vary": "Accept-Language"],
             ["Accept-Language": "en, de;q=0.5"], ["Accept-Language": "de, en;q=0.5"]),

@@ -103,6 +103,17 @@ import Testing
         #expect(key("a\nauthorization:b") != key("a", ["Authorization": "b"]))
     }
 
+    @Test func aKeyOfTheAppTakesFieldsAndBodies() {
+        let byField = DiskURLCache.KeyPolicy.custom { $0.url?.path }.includingFields("Cookie")
+        let keys = [nil, "a", "b"].map { value in
+            byField.key(for: request("http://h/a", headers: value.map { ["Cookie": $0] } ?? [:]))
+        }
+        #expect(Set(keys).count == 3 && !keys.contains(nil))
+        let byBody = DiskURLCache.KeyPolicy.custom { $0.url?.path }.includingBody(ofMethods: "POST")
+        let bodies = ["1", "2"].map { byBody.key(for: request("http://h/a", method: "POST", body: $0)) }
+        #expect(Set(bodies).count == 2 && !bodies.contains(nil))
+    }
+
     @Test func twoCredentialsNeverShareAKey() {
         let policies: [DiskURLCache.KeyPolicy] = [
             .standard, .standard.includingFields("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },

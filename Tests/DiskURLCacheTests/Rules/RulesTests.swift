@@ -287,6 +287,24 @@ import Testing
         #expect(!cache.contains(plain))
     }
 
+    /// A rule that came after the response was stored.
+    @Test func whatIsConfirmedGetsTheTagsAndThePinOfRules() async throws {
+        let origin = try OriginServer { request in
+            request.fields["If-None-Match"] == nil
+                ? .ok("x", ["Cache-Control": "max-age=60", "ETag": "\"1\"", "Content-Type": "image/png"])
+                : .status(304, "", ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+        }
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await makeCache().data(for: request)
+        clock.advance(by: 100)
+        let cache = try makeCache([Rule(for: .contentType("image/*"), tags: ["images"], isPinned: true)])
+        _ = try await cache.data(for: request)
+        #expect(origin.requests.count == 2)
+        let key = try #require(cache.key(for: request))
+        let metadata = try #require(cache.store.lookup(key).variants().first?.metadata)
+        #expect(metadata.isPinned && metadata.tags == ["images"])
+    }
+
     /// Everything that was loaded with one account's credentials is removed, and nothing else.
     @Test func credentialsAreAGroup() async throws {
         let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
@@ -444,6 +462,7 @@ import Testing
         ("never and pinned", [Rule(for: .all, storage: .never, isPinned: true)], 0),
         ("memory and pinned", [Rule(for: .all, storage: .memoryOnly, isPinned: true)], 0),
         ("unknown policy", [Rule(for: .all, keyPolicy: .nobody)], 0),
+        ("policy by media type", [Rule(for: .contentType("text/html"), keyPolicy: "c")], 0),
         (
             "contradiction",
             [
@@ -470,6 +489,13 @@ import Testing
         #expect(memory.resolve(request).options == Treatment(storage: .memoryOnly))
         let other = try makeCache([Rule(for: .path("me"), lifetime: .always(9))])
         #expect(other.resolve(request).options.lifetime == nil && other.key(for: request) != nil)
+    }
+
+    @Test func aPartOfASecondCounts() throws {
+        let rule = Rule(for: .all, minimumInterval: .milliseconds(500), errorLifetime: .milliseconds(1_500))
+        let cache = try makeCache([rule])
+        let options = cache.core.cachingOptions(for: cache.resolve(Responses.request("/a")), response: nil)
+        #expect(options.minimumInterval == 1 && options.errorLifetime == 2)
     }
 
     @Test func aLifetimeForOneRequest() throws {
