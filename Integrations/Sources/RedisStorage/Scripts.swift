@@ -13,8 +13,8 @@
 /// while the log has this token and epoch, and the set of each group contains the entry. So a removal takes effect as
 /// soon as a set is removed, before the records are erased. If the server evicts a set or the log, entries become
 /// misses; a removed entry is never served. A server that was restarted with what it had saved, or a replica that took
-/// its place, may have forgotten removals: it has another `run`, so the next process that
-/// reads the log gives it another token: each does so once a second.
+/// its place, may have forgotten removals. It has another `run`, so the next process that reads the log gives it a new
+/// token; each process reads it once a second.
 enum Script: String, CaseIterable {
     /// Returns the valid records of a name; an empty one in place of each that is longer than this process takes.
     /// Invalid ones are removed.

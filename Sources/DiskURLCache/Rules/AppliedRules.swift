@@ -27,12 +27,7 @@ struct AppliedRules: Sendable {
     /// - Parameter contentType: of the response, once there is one.
     func options(after own: DiskURLCache.Options?, contentType: String? = nil) -> DiskURLCache.Options {
         var options = own ?? DiskURLCache.Options()
-        for (_, rule) in rules where rule.applies(to: contentType) {
-            var applied = rule.appliedOptions
-            // The key was made before there was a response.
-            if rule.match.isByContentType { applied.keyPolicy = nil }
-            options.complete(from: applied)
-        }
+        for (_, rule) in rules where rule.applies(to: contentType) { options.complete(from: rule.appliedOptions) }
         return options
     }
 

@@ -155,9 +155,16 @@ extension DiskURLCache {
         }
 
         /// The options that are applied. Of a rule with an invalid pattern only `storage` is, which then applies to
-        /// every request.
+        /// every request. A rule by content type chooses no key policy: the key was made before there was a response.
         var appliedOptions: Options {
-            if case .nothing = match.kind { Options(storage: cacheOptions.storage) } else { cacheOptions }
+            switch match.kind {
+            case .nothing: return Options(storage: cacheOptions.storage)
+            case .contentType:
+                var options = cacheOptions
+                options.keyPolicy = nil
+                return options
+            default: return cacheOptions
+            }
         }
 
         /// What holds of the rule if it cannot be known whether it applies. To be safe: that it keeps responses off the
