@@ -133,11 +133,12 @@ import Testing
     }
 
     @Test func anAnswerThatTakesLongerIsReplacedByOneThatIsNotTooOld() async throws {
-        let (gate, fails) = (Gate(), Flag())
+        let (gate, lastGate, fails) = (Gate(), Gate(), Flag())
         let origin = try OriginServer { request in
-            if fails.value { return OriginResponse(status: 503) }
             var response = OriginResponse.ok("\(request.number)", ["Cache-Control": "no-cache"])
+            if fails.value { response = OriginResponse(status: 503) }
             if request.number == 2 { response.beforeHead = { gate.wait() } }
+            if request.number == 6 { response.beforeHead = { lastGate.wait() } }
             return response
         }
         let cache = makeCache()
@@ -161,6 +162,7 @@ import Testing
         let waiting = Task { try await load(60, 100) }
         waiting.cancel()
         await #expect(throws: (any Error).self) { try await waiting.value }
+        lastGate.open()
     }
 
     @Test func aPrefetchTellsOfEachResponseAsItEnds() async throws {

@@ -36,6 +36,8 @@ struct ProtocolChecker {
     private var owners: [Int: Int] = [:]
     /// The owners whose last look, also that of a pass, found nobody else.
     private var alone: Set<Int> = []
+    /// When a cache, in an operation or a pass, last looked and found nobody else.
+    private var foundNobody: [Int: Int] = [:]
     private var running: [Int: Running] = [:]
     private var time = 0
 
@@ -86,6 +88,7 @@ struct ProtocolChecker {
         case .die:
             for (name, record) in records where record.maker == event.cache { records[name]?.isLocked = false }
         case .look(let isThere):
+            if !isThere { foundNobody[event.cache] = time }
             if isThere { alone.remove(event.cache) } else if owners[event.cache] != nil { alone.insert(event.cache) }
         case .read: break
         }
@@ -134,12 +137,9 @@ struct ProtocolChecker {
         if lastStored.map({ $0 > writtenAt }) != true {
             // A tail brings nothing back.
             if running.operation == .pin, isOwner, !isAmongOthers || running.wroteAlone { return nil }
-            // Instead of telling, whoever is the owner by now may look again and find nobody: it may have become the
-            // owner meanwhile, or the others may have left.
-            let looks = running.steps.contains { time, step in
-                if case .look(isThere: false) = step { time > writtenAt } else { false }
-            }
-            if owners[cache] != nil, looks { return nil }
+            // Instead of telling, whoever is the owner by now may look again and find nobody, or a pass of it: it may
+            // have become the owner meanwhile, or the others may have left.
+            if owners[cache] != nil, foundNobody[cache].map({ $0 > writtenAt }) == true { return nil }
             return isAmongOthers
                 ? "STORED_ROW: a record is written" : "LOOK_AFTER_A_WRITE: writes, and looks for nobody"
         }
