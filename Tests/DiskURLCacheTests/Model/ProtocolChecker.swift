@@ -32,6 +32,10 @@ struct ProtocolChecker {
 
     private var rows: [ProtocolTrace.RowPlace: Row] = [:]
     private var records: [RecordName: Record] = [:]
+    /// When a whole record of a name was last removed.
+    private var removed: [RecordName: Int] = [:]
+    /// When a pass of a cache last looked for others, or at what they told.
+    private var passes: [Int: Int] = [:]
     /// Since when a cache owns the directory.
     private var owners: [Int: Int] = [:]
     /// The owners whose last look, also that of a pass, found nobody else.
@@ -80,17 +84,23 @@ struct ProtocolChecker {
             running[event.cache]?.wroteAlone = alone.contains(event.cache)
         case .unlink(let name):
             guard let record = records.removeValue(forKey: name) else { return "removes what is not there" }
-            // A removal of one variant takes along what it cannot read.
-            if record.whole == nil, record.maker != event.cache, record.isLocked, !event.isOfOperation {
+            // A removal of one variant takes along what it cannot read. A pass removes a replaced record by its name,
+            // which may be a new one's by now: that one's writer then takes another slot.
+            let mayMeanTheOneBefore = removed[name].map { $0 > passes[event.cache] ?? 0 } == true
+            if record.whole == nil, record.maker != event.cache, record.isLocked, !event.isOfOperation,
+                !mayMeanTheOneBefore
+            {
                 return "RECORD_LOCK: a pass removes a record that is being written"
             }
+            if record.whole != nil { removed[name] = time }
         case .clear: records = [:]
         case .die:
             for (name, record) in records where record.maker == event.cache { records[name]?.isLocked = false }
         case .look(let isThere):
             if !isThere { foundNobody[event.cache] = time }
+            if !event.isOfOperation { passes[event.cache] = time }
             if isThere { alone.remove(event.cache) } else if owners[event.cache] != nil { alone.insert(event.cache) }
-        case .read: break
+        case .read: if !event.isOfOperation { passes[event.cache] = time }
         }
         return nil
     }
