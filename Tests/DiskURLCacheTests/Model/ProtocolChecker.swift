@@ -36,6 +36,8 @@ struct ProtocolChecker {
     private var removed: [RecordName: Int] = [:]
     /// When a pass of a cache last looked for others, or at what they told.
     private var passes: [Int: Int] = [:]
+    /// The removals that a pass of a cache has told, since the operation could not.
+    private var toldLater: [Int: [(time: Int, change: DirectoryChange)]] = [:]
     /// Since when a cache owns the directory.
     private var owners: [Int: Int] = [:]
     /// The owners whose last look, also that of a pass, found nobody else.
@@ -67,6 +69,7 @@ struct ProtocolChecker {
         case .own: owners[event.cache] = time
         case .row(let change, let place):
             rows[place] = Row(change: change, cache: event.cache)
+            if change.isRemoval, !event.isOfOperation { toldLater[event.cache, default: []].append((time, change)) }
             if case .stored = change, event.isOfOperation, leavesHalf(event.cache) {
                 return "STORED_ROW: tells of a record, and has not written it"
             }
@@ -83,16 +86,14 @@ struct ProtocolChecker {
             if records[name] == nil { return "changes a record that is not there" }
             running[event.cache]?.wroteAlone = alone.contains(event.cache)
         case .unlink(let name):
-            guard let record = records.removeValue(forKey: name) else { return "removes what is not there" }
-            // A removal of one variant takes along what it cannot read. A pass removes a replaced record by its name,
-            // which may be a new one's by now: that one's writer then takes another slot.
-            let mayMeanTheOneBefore = removed[name].map { $0 > passes[event.cache] ?? 0 } == true
+            guard let record = records[name] else { return "removes what is not there" }
             if record.whole == nil, record.maker != event.cache, record.isLocked, !event.isOfOperation,
-                !mayMeanTheOneBefore
+                !mayTakeWhatIsWritten(name, by: event.cache)
             {
                 return "RECORD_LOCK: a pass removes a record that is being written"
             }
             if record.whole != nil { removed[name] = time }
+            records[name] = nil
         case .clear: records = [:]
         case .die:
             for (name, record) in records where record.maker == event.cache { records[name]?.isLocked = false }
@@ -103,6 +104,16 @@ struct ProtocolChecker {
         case .read: if !event.isOfOperation { passes[event.cache] = time }
         }
         return nil
+    }
+
+    /// Whether a pass may remove a record that another cache is writing, as a removal may, which takes along what it
+    /// cannot read. Its writer sees that, and takes another slot or withdraws.
+    private func mayTakeWhatIsWritten(_ name: RecordName, by cache: Int) -> Bool {
+        // It removes a replaced record by its name, and has found the one that had the name before.
+        if let removed = removed[name], removed > passes[cache] ?? 0 { return true }
+        // It does what a removal could not: it removes what others have announced.
+        let begin = records[name].flatMap { running[$0.maker]?.steps.first?.time } ?? time
+        return toldLater[cache]?.contains { $0.time > begin && $0.change.concerns(name.key) } == true
     }
 
     private func judge(_ running: Running, of cache: Int) -> String? {
