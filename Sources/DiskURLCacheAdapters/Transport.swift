@@ -141,7 +141,8 @@ extension DiskURLCache {
         /// - Returns: whether the next piece has to wait.
         private func take(_ data: Data) -> Bool {
             guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return false }
-            receiver.fetchReceived(data, of: token)
+            // A fresh `Data`: a slice's indices would not start at 0.
+            receiver.fetchReceived(data.startIndex == 0 ? data : Data(data), of: token)
             return state.withLock { $0.isPaused }
         }
 

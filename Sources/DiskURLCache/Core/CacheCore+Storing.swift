@@ -37,7 +37,7 @@ extension CacheCore {
             return .memoryOnly
         }
         guard draft.storer == .load, let response = draft.http else { return .memoryAndDisk }
-        return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .memoryWhileFresh
+        return livesLongEnoughForDisk(response, options) ? .memoryAndDisk : .offDisk
     }
 
     /// Whether a response lives long enough to be worth a file.
@@ -52,8 +52,6 @@ extension CacheCore {
 
     /// Whether a large body of this response is gathered in a file: only if the response will be stored on disk.
     func acceptsFile(_ response: StoredResponse, for hop: ResolvedRequest) -> Bool {
-        // A response that is only held never gets to the disk.
-        if hop.mayRest, ResponseDirectives(response.fields).noStore { return false }
         let options = hop.options(for: response.fields)
         let draft = EntryDraft(response, .memory(Data()), EditedResponse(), for: hop)
         return store.acceptsIncoming && placement(of: draft, options) == .memoryAndDisk

@@ -51,8 +51,8 @@ extension DiskURLCache.Configuration {
     /// - Parameter home: the app's container, on platforms that have such.
     static func isInOwnContainer(_ directory: URL, home: String) -> Bool {
         // One of the paths may go through a link, such as /var.
-        let path = directory.resolvingSymlinksInPath().pathComponents
-        let container = URL(fileURLWithPath: home).resolvingSymlinksInPath().pathComponents
+        let path = directory.withoutLinks.pathComponents
+        let container = URL(fileURLWithPath: home).withoutLinks.pathComponents
         return path.starts(with: container) && path.count > container.count
     }
 }

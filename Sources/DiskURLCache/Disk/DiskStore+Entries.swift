@@ -53,7 +53,7 @@ extension DiskStore {
             let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
             return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
         }
-        if catalog.change({ $0.note(noted) }) { maintenance.schedule(after: configuration.savingInterval) }
+        if catalog.note(noted) { maintenance.schedule(after: configuration.savingInterval) }
     }
 
     // MARK: Reading

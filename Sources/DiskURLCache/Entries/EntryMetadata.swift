@@ -119,6 +119,6 @@ enum EntryPlacement: Sendable, Equatable {
     case memoryAndDisk
     /// Never on disk, because the app or a delegate said so (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
     case memoryOnly
-    /// Not on disk, since the response expires too soon to be worth a file.
-    case memoryWhileFresh
+    /// Not on disk: it expires too soon to be worth a file, or the disk did not take it.
+    case offDisk
 }

@@ -60,6 +60,20 @@ package final class StoredEntry: @unchecked Sendable {
 
     deinit { if let given = takeGiven() { CachedURLResponse.release(given) } }
 
+    /// The same with other metadata: what a caller stored is presented as before, unless the head is another.
+    func with(_ metadata: EntryMetadata) -> StoredEntry {
+        let isSameHead = metadata.http?.fields == self.metadata.http?.fields
+        return StoredEntry(metadata: metadata, body: body, presented: isSameHead ? given : nil)
+    }
+
+    /// The same if the disk does not have it, though it might.
+    var offDisk: StoredEntry {
+        guard metadata.placement == .memoryAndDisk else { return self }
+        var metadata = metadata
+        metadata.placement = .offDisk
+        return with(metadata)
+    }
+
     /// A function of its own, so that nothing but its result keeps the object.
     @inline(never)
     private func takeGiven() -> Unmanaged<CachedURLResponse>? {

@@ -122,6 +122,8 @@ final class ArrivingBody: Sendable {
     private let hop: ResolvedRequest
     /// The response that is to be stored with the body; nil if there is none.
     private let response: StoredResponse?
+    /// Whether the response is only held for a while, which memory does.
+    private let isHeld: Bool
     let reader: Reader
     /// As the head gives it; 0 if it does not.
     let length: Int
@@ -134,13 +136,14 @@ final class ArrivingBody: Sendable {
     ///   - pausable: the request, if its transport can be paused.
     ///   - refused: called once, from any thread, when it is decided that the body is not stored after all.
     init(
-        for response: StoredResponse?, reader: Reader, length: Int? = nil, digests: BodyDigests? = nil,
-        pausable: FetchToken? = nil, of hop: ResolvedRequest, in cache: CacheCore,
+        for response: StoredResponse?, reader: Reader, length: Int? = nil, isHeld: Bool = false,
+        digests: BodyDigests? = nil, pausable: FetchToken? = nil, of hop: ResolvedRequest, in cache: CacheCore,
         refused: (@Sendable (DiskURLCache.Reason) -> Void)? = nil
     ) {
         self.cache = cache
         self.hop = hop
         self.response = response
+        self.isHeld = isHeld
         self.reader = reader
         self.length = length ?? 0
         self.digests = digests.map { Mutex($0) }
@@ -161,7 +164,7 @@ final class ArrivingBody: Sendable {
     var isForWholeReader: Bool { if case .whole = reader { true } else { false } }
 
     /// Whether the rules put the response on disk. Calls the app.
-    var acceptsFile: Bool { response.map { cache.acceptsFile($0, for: hop) } ?? false }
+    var acceptsFile: Bool { response.map { !isHeld && cache.acceptsFile($0, for: hop) } ?? false }
 
     // MARK: From the network
 

@@ -7,6 +7,7 @@ struct CallQueue {
     private var calls: [LoadCall] = []
     /// While true, there is no next call: the client's task is suspended.
     var isPaused = false
+    var isEmpty: Bool { calls.isEmpty }
     /// No call is taken or added any more.
     private(set) var isClosed = false
 

@@ -72,10 +72,10 @@ final class DirectLoad: LoadClient {
         }
     }
 
-    /// The reader wants no more.
+    /// The reader wants no more, also of what has arrived.
     fileprivate func cancel(_ driver: LoadDriver?, _ error: any Error) {
-        guard state.withLock({ $0.end == nil }) else { return }
-        fail(error)
+        guard state.withLock({ $0.end == nil || !$0.pieces.isEmpty }) else { return }
+        fail(error, isOverEnd: true)
         driver?.cancel()
     }
 

@@ -16,10 +16,11 @@ extension LoadDriver {
         let ticket = hop.hasKey ? cache.store.ticket(at: now) : nil
         let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
         var request = hop.request
+        var isDistrusted = false
         if !fields.isEmpty {
             let conditions = ["If-None-Match", "If-Modified-Since"]
             let isConditional = fields.fields.contains { conditions.contains($0.name) }
-            let isDistrusted = isConditional && hop.key.map { cache.loads.isDistrusted($0, now: now) } == true
+            isDistrusted = isConditional && hop.key.map { cache.loads.isDistrusted($0, now: now) } == true
             var all = request.headerFields
             for field in fields.fields where !isDistrusted || !conditions.contains(field.name) {
                 all.set(field.name, field.value)
@@ -33,6 +34,7 @@ extension LoadDriver {
             state.answerQueue = nil
             state.ticket = ticket
             state.machine.report.requestedAt = now
+            if isDistrusted { state.machine.dropConditions() }
             state.usedCredentials = false
             return (state.body, false)
         }
@@ -193,8 +195,11 @@ extension LoadDriver {
             finishLeading(wasCancelled: true)
             stopWaiting()
         }
-        // A suspension that came before the role did not end it.
-        if case .leads = role, client?.isPaused == true { finishLeading() }
+        // A suspension that came before the role did not end it. It leads nobody, of no process.
+        if case .leads = role, client?.isPaused == true {
+            finishLeading()
+            return .alone
+        }
         if case .leads = role, !isLate, let locks = fetchLocks, mayMakeFiles, state.withLock({ $0.lockedKey != key }) {
             return lead(key, locks, until: MonotonicTime.seconds + transport.timeoutForOthers(of: hop.request) / 2)
         }

@@ -18,12 +18,12 @@ extension LoadDriver {
         case .gather:
             streams = false
             body = ArrivingBody(for: nil, reader: .whole, digests: digests(), of: hop, in: cache)
-        case .store(let response, let streamed, let length):
+        case .store(let response, let streamed, let length, let isHeld):
             streams = streamed
             let whole = client == nil ? ArrivingBody.Reader.none : .whole
             body = ArrivingBody(
-                for: response, reader: streamed ? pieces : whole, length: length, digests: digests(),
-                pausable: pausable, of: hop, in: cache, refused: { self.giveUpStoring($0) })
+                for: response, reader: streamed ? pieces : whole, length: length, isHeld: isHeld,
+                digests: digests(), pausable: pausable, of: hop, in: cache, refused: { self.giveUpStoring($0) })
         }
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in

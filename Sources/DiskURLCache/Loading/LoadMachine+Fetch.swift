@@ -15,6 +15,13 @@ extension LoadMachine {
         return [.fetch(fields, collapsible: fetch.isCollapsible)]
     }
 
+    /// The request is sent without the cache's own conditions, so its answer confirms nothing that is stored.
+    mutating func dropConditions() {
+        guard case .fetching(let fetch) = state else { return }
+        state = .fetching(
+            Fetch(fetch.reason, nil, at: fetch.requestTime, isCollapsible: fetch.isCollapsible, answer: fetch.answer))
+    }
+
     /// The time for a head is over. If the client has none, the network counts as failed, now and for the rest of the
     /// load.
     mutating func endTimeForHead(now: Date) -> [Action] {
@@ -69,7 +76,7 @@ extension LoadMachine {
             .deliver where isRefresh && StatusCode.isServerTrouble(head.status):
             // The stored response is better than an error, whatever lifetime the error has.
             return invalidation + [.cancelFetch] + holding(exchange, options) + endRefresh()
-        case .deliver(.refuse, let changes) where isRefresh, .deliver(.hold, let changes) where isRefresh:
+        case .deliver(.refuse, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
         case .freshen, .deliver: break
@@ -117,7 +124,8 @@ extension LoadMachine {
         let length = facts.method == "HEAD" ? nil : answer.head.bodyLength
         switch verdict {
         case .store(let response, _, _): return .store(response, streams: answer.isDelivered, length: length)
-        case .hold(let response, _): return .store(response, streams: answer.isDelivered, length: length)
+        case .hold(let response, _):
+            return .store(response, streams: answer.isDelivered, length: length, isHeld: true)
         case .refuse: return answer.isDelivered ? .stream : .gather
         }
     }

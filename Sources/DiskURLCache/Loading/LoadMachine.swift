@@ -119,7 +119,8 @@ struct LoadMachine {
         /// - Parameters:
         ///   - streams: whether its pieces go to the client as they arrive.
         ///   - length: as the head gives it.
-        case store(StoredResponse, streams: Bool, length: Int?)
+        ///   - isHeld: whether it stays in memory, since the response is only held for a while.
+        case store(StoredResponse, streams: Bool, length: Int?, isHeld: Bool = false)
         /// It is not stored, and its pieces go to the client as they arrive.
         case stream
         /// It is needed whole, however large it is.

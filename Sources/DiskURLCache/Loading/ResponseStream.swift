@@ -43,6 +43,7 @@ extension DiskURLCache {
         /// ``Reason/wrongDigest`` if ``Configuration/wrongDigest`` says so. A body that ends without an error is
         /// complete.
         public func next() async throws -> Data? {
+            try Task.checkCancellation()
             let piece = try await reader.next()
             progress?.note(piece?.count)
             return piece
@@ -105,7 +106,9 @@ private final class BodyProgress: @unchecked Sendable {
     func begin(behind bytes: Int) {
         guard bytes > 0 else { return }
         progress.completedUnitCount += Int64(bytes)
-        if progress.totalUnitCount >= 0 { progress.totalUnitCount += Int64(bytes) }
+        // The length is the server's word.
+        let total = progress.totalUnitCount
+        if total >= 0 { progress.totalUnitCount = total.addingSaturated(Int64(bytes)) }
     }
 
     /// - Parameter bytes: of a piece; nil at the end of the body.

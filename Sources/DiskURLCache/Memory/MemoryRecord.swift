@@ -62,8 +62,7 @@ struct MemoryRecord: MemoryValue {
     /// Replaces the metadata of the variant that has the metadata `old`; its body stays. If the body was not loaded
     /// yet, the variant is removed, since the closure that loads the body would look for the old number.
     mutating func replace(_ old: EntryMetadata, with metadata: EntryMetadata) {
-        let body = variants.first { $0.metadata.isSameEntry(as: old) }?.entry?.body
-        replace(old, by: body.map { StoredEntry(metadata: metadata, body: $0) })
+        replace(old, by: variants.first { $0.metadata.isSameEntry(as: old) }?.entry?.with(metadata))
     }
 
     /// Marks variants as stale. Those that are on disk are read from there the next time.

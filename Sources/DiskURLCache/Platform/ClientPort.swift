@@ -118,10 +118,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             close()
             client.urlProtocolDidFinishLoading(urlProtocol)
             hasEnded = !isUnauthorized
-        case .fail(let error, _):
+        case .fail(let error, let report):
             close()
             client.urlProtocol(urlProtocol, didFailWithError: error)
             hasEnded = true
+            // A piece could not be read, and the load itself may go on.
+            if report == nil { (urlProtocol as? CachingURLProtocol)?.cancelLoad() }
         }
     }
 

@@ -17,7 +17,7 @@ enum OpenStores {
     static func open(
         _ directory: URL, settings: [String: String], make: () -> TieredStore
     ) -> (store: TieredStore, differing: [String]) {
-        let path = Array(directory.resolvingSymlinksInPath().standardizedFileURL.path.utf8)
+        let path = Array(directory.withoutLinks.path.utf8)
         // References are kept until the lock is released: dropping the last one closes the store, which does file
         // operations.
         var seen: [TieredStore?] = []

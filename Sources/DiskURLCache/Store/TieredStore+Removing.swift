@@ -65,7 +65,8 @@ extension TieredStore {
                 if let variant { inMemory = (key, variant.metadata.placement == .memoryAndDisk) }
             }
             if let record {
-                guard diskStore?.removeRecord(record, sequence: number) == true else { return false }
+                // Its record may have been evicted just now.
+                guard diskStore?.removeRecord(record, sequence: number) == true || inMemory != nil else { return false }
             } else if let inMemory {
                 // It may be on disk all the same: the folder could not be listed, or its record could not be read.
                 if inMemory.isForDisk { diskStore?.remove(inMemory.key, sequence: number) }

@@ -95,6 +95,7 @@ extension TieredStore {
         else { return nil }
         do throws(Errno) {
             let file = try diskStore.beginIncoming()
+            if file.reserve(data.count, isAll: true) { _ = hasRoom(diskStore) }
             try file.append(data)
             return file
         } catch {
@@ -191,9 +192,11 @@ extension TieredStore {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
         let entry = whole.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
+        // A change does not look for its record on disk.
+        func keepOffDisk() { keep(entry?.offDisk, metadata, for: key, isFirst: isFirst) }
         guard isForDisk else {
             disk?.remove(key, variant: metadata.varyKey)
-            keep(entry, metadata, for: key, isFirst: isFirst)
+            keepOffDisk()
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
@@ -210,7 +213,7 @@ extension TieredStore {
                 if reason != .diskFailed { keep(nil, metadata, for: key, isFirst: isFirst) }
                 return .refused(reason)
             }
-            keep(entry, metadata, for: key, isFirst: isFirst)
+            keepOffDisk()
             return .storedInMemory(reason)
         }
     }
@@ -313,7 +316,14 @@ extension TieredStore {
         if case .mark(let time) = underWay { _ = metadata.markStale(at: time) }
         let isUpdated = updateBelow(variant, of: key, metadata, since: start, isConfirmed: ticket != nil)
         memory.update(key) { record in
-            if isUpdated { record?.replace(old, with: metadata) } else { record?.replace(old, by: nil) }
+            if isUpdated, record == nil, metadata.placement != .memoryAndDisk, let entry = variant.entry {
+                // Memory has dropped it, and only the app holds it.
+                record = MemoryRecord(variants: [StoredVariant(entry.with(metadata), from: .memory)], isComplete: true)
+            } else if isUpdated {
+                record?.replace(old, with: metadata)
+            } else {
+                record?.replace(old, by: nil)
+            }
         }
         weakResponses.removeValue(for: key)
         takeUnwritten(key) { $0.isSameResponse(as: old) }
@@ -337,7 +347,7 @@ extension TieredStore {
         // what is written after its removal. No look shows that: its last row may still come. It takes the entry out
         // of memory. What the disk is still to write was never there to be removed.
         if diskStore != nil, !isUnwritten(variant.metadata, of: key) { return isConfirmed }
-        return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
+        return disk.write(entry.with(metadata), for: key, usedAt: now) != .superseded
     }
 }
 

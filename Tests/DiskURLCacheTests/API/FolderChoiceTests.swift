@@ -43,8 +43,24 @@ import Testing
         let link = scratch.url.deletingLastPathComponent().appendingPathComponent("link-" + UUID().uuidString)
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: scratch.url)
         defer { try? FileManager.default.removeItem(at: link) }
-        try FileManager.default.createDirectory(at: scratch.appending("c"), withIntermediateDirectories: true)
-        #expect(isOwn(link.path + "/c"))
+        // Also if it is still to be made.
+        #expect(isOwn(link.path + "/c") && isOwn(link.path + "/c/d"))
+    }
+
+    /// The first cache makes the folder, and Foundation resolves links only in paths that exist.
+    @Test func aFolderBehindALinkIsOneFolder() throws {
+        let scratch = try ScratchDirectory()
+        let link = scratch.appending("link")
+        try FileManager.default.createDirectory(at: scratch.appending("real"), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: scratch.appending("real"))
+        func open(_ folder: URL) -> DiskURLCache {
+            DiskURLCache(
+                memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder.appendingPathComponent("a/c"))
+        }
+        let first = open(link)
+        first.flush()
+        #expect(open(link).core.store === first.core.store)
+        #expect(open(scratch.appending("real")).core.store === first.core.store)
     }
 
     /// Two spellings of one name are two folders for the system, and one text for Swift.

@@ -147,6 +147,8 @@ import Testing
         }
         #expect(reason.code == "user-info" && reason.description.contains("of o are"))
         cache.flush()
+        #expect(cache.setPinned(true, for: request))
+        #expect(cache.cachedResponse(for: request)?.userInfo?["o"] as? Opaque === opaque, "memory still has it")
         cache.removeAllCachedResponses(from: .memory)
         let found = try #require(cache.cachedResponse(for: request))
         #expect(found.userInfo?["o"] == nil)

@@ -51,6 +51,23 @@ import Testing
         #expect(store.withIO { $0.upkeep.nextAgeCheck } == next)
     }
 
+    /// Another cache has used it since.
+    @Test func aUseOfAGuestTakesNothingBack() {
+        let clock = ManualClock()
+        let owner = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
+        let guest = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
+        owner.flush()
+        guest.flush()
+        owner.store(.test(testBody(1), storedAt: clock.now), for: key)
+        #expect(!guest.isOwner && guest.body(key) == testBody(1))
+        clock.advance(by: 90)
+        #expect(owner.body(key) == testBody(1))
+        owner.close()
+        clock.advance(by: 20)
+        guest.flush()
+        #expect(guest.isOwner && guest.body(key) == testBody(1))
+    }
+
     /// Nobody calls the cache when a record becomes too old.
     @Test(arguments: [true, false]) func whatBecomesTooOldIsRemovedThoughNothingHappens(isStored: Bool) async {
         let store = fixture.open {

@@ -384,6 +384,31 @@ import Testing
         maintenance.resume()
     }
 
+    /// It is written before the removals of its key have to wait for it, and is counted before it is written.
+    @Test func aLargeBodyInMemoryKeepsToTheCapacity() {
+        let files = FaultyFileSystem()
+        let maintenance = MaintenanceQueue()
+        let disk = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 8 << 20), fileSystem: files,
+            maintenance: maintenance)
+        let store = TieredStore.over(disk, maintenance)
+        store.flush()
+        for number in 0..<28 { disk.store(.test(testBody(number, length: 256 << 10)), for: .test("\(number)")) }
+        maintenance.pause()
+        let (records, largest) = (fixture.records, Mutex(0))
+        files.rule = { call in
+            guard call.operation == .write, call.name.hasPrefix("incoming") else { return nil }
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: records)) ?? []
+            largest.withLock { $0 = max($0, names.count) }
+            return nil
+        }
+        let metadata = StoredEntry.test(Data()).metadata
+        _ = store.store(metadata, .memory(testBody(0, length: 3 << 20)), for: .test("large"))
+        // The file of three megabytes, and no more than six of records.
+        #expect(largest.withLock { $0 } > 0 && largest.withLock { $0 } <= 24)
+        maintenance.resume()
+    }
+
     /// In steps of a megabyte; whoever takes a further step makes room for it.
     @Test func spaceForAnArrivingBodyIsReservedBeforeItIsWritten() throws {
         let store = fixture.open()

@@ -65,6 +65,21 @@ import Testing
         #expect(order(disk) == names([1, 2, 0]))
     }
 
+    /// A guest, or an app between its granted times, notes them for whoever makes the index: the latest ones.
+    @Test func usesOfAGuestCountAfterManyMisses() {
+        let first = fixture.open()
+        fill(first, 0..<3)
+        let guest = fixture.open()
+        guest.flush()
+        #expect(!guest.isOwner)
+        for number in 0..<5_000 { _ = guest.variants(of: .test("none \(number)")) }
+        _ = guest.variants(of: .test("0"))
+        guest.noteUses([(RequestKey.test("1").name, MonotonicTime.nanoseconds)])
+        first.close()
+        guest.flush()
+        #expect(order(guest) == names([2, 0, 1]))
+    }
+
     @Test func theOrderSurvivesIntoTheNextProcess() throws {
         var store = fixture.open()
         fill(store, 0..<10)

@@ -84,6 +84,17 @@ import Testing
         }
     }
 
+    @Test func whatLeftTheDiskMeanwhileIsRemovedFromMemoryToo() async throws {
+        let directory = try SharedDirectory()
+        let cache = directory.open()
+        cache.put("a")
+        let count = await cache.remove { _ in
+            cache.removeAllCachedResponses(from: .disk)
+            return true
+        }
+        #expect(count == 1 && cache.found() == nil)
+    }
+
     /// Only what is in memory is known then.
     @Test func whatCouldNotBeListedIsRemovedFromTheDiskToo() async throws {
         let directory = try SharedDirectory()

@@ -222,6 +222,27 @@ import Testing
         await #expect(throws: CancellationError.self) { _ = try await begin("/c", progress) }
     }
 
+    /// Its load has ended: what is left of the body is still to be read.
+    @Test func aProgressOrATaskThatIsCancelledEndsAHit() async throws {
+        let body = testBody(1, length: 2 << 20)
+        let origin = try OriginServer { _ in OriginResponse(fields: ["Cache-Control": "max-age=60"], body: body) }
+        let request = URLRequest(url: origin.url("/a"))
+        let cache = DiskURLCache(in: scratch, clock: ManualClock(), memory: 64 << 10)
+        _ = try await cache.data(for: request)
+        let progress = Progress(totalUnitCount: 0)
+        let stream = try await cache.bytes(for: request, progress: progress)
+        #expect(try await stream.next() != nil && stream.report.outcome == .hit(.disk))
+        progress.cancel()
+        await #expect(throws: CancellationError.self) { try await stream.write(to: folder.appendingPathComponent("a")) }
+        await hasOnly()
+        let reader = Task { () -> Bool in
+            let stream = try await cache.bytes(for: request)
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await stream.next() != nil
+        }
+        await #expect(throws: CancellationError.self) { try await reader.value }
+    }
+
     @Test func aBodyThatContradictsItsDigestFailsAtItsEnd() async throws {
         let origin = try OriginServer { request in
             .ok(request.path, ["Cache-Control": "max-age=60", "Repr-Digest": "sha-256=:\(Self.digestOfA):"])

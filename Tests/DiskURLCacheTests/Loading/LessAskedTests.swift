@@ -99,6 +99,25 @@ import Testing
         #expect(origin.requests.dropLast().last?.fields["If-None-Match"] == "\"1\"")
     }
 
+    /// The client's own condition was sent, and not the cache's: the answer says nothing about what is stored.
+    @Test func a304ToTheClientsConditionConfirmsNothingThatWasNotNamed() async throws {
+        let origin = try OriginServer { request in
+            if request.fields["If-None-Match"] != nil { return .status(304, "", ["ETag": "\"else\""]) }
+            if request.fields["If-Modified-Since"] != nil { return .status(304, "", ["Cache-Control": "max-age=600"]) }
+            return .ok("\(request.number)", ["Cache-Control": "max-age=0", "ETag": "\"1\""])
+        }
+        let (cache, url) = (makeCache(), origin.url("/a"))
+        for _ in 0..<2 {
+            _ = try await load(cache, url)
+            clock.advance(by: 10)
+        }
+        let date = HTTPDate.format(clock.now)
+        #expect(try await load(cache, url, ["If-Modified-Since": date]).response.statusCode == 304)
+        let count = origin.requests.count
+        _ = try await load(cache, url)
+        #expect(origin.requests.count == count + 1)
+    }
+
     @Test func a304ForOtherRequestFieldsAnswersTheseTheNextTime() async throws {
         let origin = try OriginServer { request in
             let fields: HeaderFields = ["Cache-Control": "max-age=60", "Vary": "User-Agent", "ETag": "\"1\""]

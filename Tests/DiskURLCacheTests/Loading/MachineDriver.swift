@@ -210,7 +210,7 @@ struct MachineDriver {
                 continue
             case .beginBody(let plan):
                 switch plan {
-                case .stream, .store(_, streams: true, _): isStreamed = true
+                case .stream, .store(_, streams: true, _, _): isStreamed = true
                 case .gather, .store: isStreamed = false
                 }
                 if case .store = plan { isBodyForStore = true } else { isBodyForStore = false }

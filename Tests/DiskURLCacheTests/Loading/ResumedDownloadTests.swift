@@ -104,6 +104,28 @@ import Testing
         #expect(stored.data == Self.first && stored.report.outcome == .hit(.disk))
     }
 
+    #if canImport(FoundationNetworking)
+        /// No number of a server ends the process. (Foundation's own loader traps at this one.)
+        @Test func aLengthThatIsNoneIsCountedAsItIs() async throws {
+            let transport = ClosureTransport { request, exchange in
+                let isRest = request.value(forHTTPHeaderField: "Range") != nil
+                var fields = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+                fields["Content-Length"] = isRest ? "9223372036854775807" : "10"
+                if isRest { fields["Content-Range"] = "bytes 5-9/10" }
+                exchange.head(isRest ? 206 : 200, fields)
+                await exchange.piece("12345")
+                if !isRest { throw URLError(.networkConnectionLost) }
+            }
+            let session = try cache.makeSession(configuration: .ephemeral.patient, through: transport)
+            defer { session.invalidateAndCancel() }
+            let (request, progress) = (Responses.request("/a"), Progress(totalUnitCount: 0))
+            for _ in 0..<2 {
+                _ = try? await cache.file(for: request, at: file, resuming: true, session: session, progress: progress)
+            }
+            #expect(content == Data("1234512345".utf8) && progress.completedUnitCount == 10)
+        }
+    #endif
+
     /// The app's closure would be asked with the whole body.
     @Test func theWholeIsNotStoredUnasked() async throws {
         var settings = DiskURLCache.Configuration(

@@ -54,11 +54,14 @@ final class PieceClient: LoadClient {
     /// What it makes of a response about to be stored.
     private let confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)?
 
+    let isPaused: Bool
+
     init(
-        takesItsTime: Bool = false,
+        takesItsTime: Bool = false, isPaused: Bool = false,
         confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil
     ) {
         state = Mutex(State(takesItsTime: takesItsTime))
+        self.isPaused = isPaused
         self.confirms = confirms
     }
 
@@ -246,7 +249,8 @@ final class ClosureTransport: DiskURLCache.Transport {
             transport.state.withLock { $0.heads.append(head) }
             receiver.receive(head)
         }
-        func piece(_ text: String) async { await receiver.receive(Data(text.utf8)) }
+        func piece(_ text: String) async { await piece(Data(text.utf8)) }
+        func piece(_ data: Data) async { await receiver.receive(data) }
         func noteCancellation() { transport.state.withLock { $0.cancelled += 1 } }
         func untilCancelled() async {
             while !Task.isCancelled { await Task.yield() }

@@ -54,6 +54,50 @@ import Testing
             #expect(transport.requests.count == 1)
         }
 
+        /// Of a buffer, say, which has the head, too.
+        @Test(arguments: [64 << 10, 512 << 10], [true, false])
+        func aPieceMayBeASlice(length: Int, hasLength: Bool) async throws {
+            let body = testBody(1, length: length) + testBody(2, length: 2 << 20)
+            let transport = ClosureTransport { _, exchange in
+                var fields = ["Cache-Control": "max-age=60"]
+                if hasLength { fields["Content-Length"] = "\(body.count)" }
+                exchange.head(200, fields)
+                await exchange.piece((Data([0]) + body.prefix(length)).dropFirst())
+                await exchange.piece(body.dropFirst(length))
+            }
+            let session = try self.session(through: transport)
+            defer { session.invalidateAndCancel() }
+            for _ in 0..<2 { #expect(try await session.data(from: url).0 == body) }
+            #expect(try await cache.data(for: URLRequest(url: url)).data == body)
+            #expect(transport.requests.count == 1)
+        }
+
+        /// Its task has failed, so nobody takes what still comes.
+        @Test func aLoadWhosePieceCannotBeReadEnds() async throws {
+            let files = FaultyFileSystem { $0.operation == .read && $0.name.hasPrefix("incoming") ? .error(EIO) : nil }
+            let cache = DiskURLCache(in: scratch, clock: ManualClock(), memory: 1 << 20, disk: 64 << 20) {
+                $0.directory = scratch.appending("faulty")
+                $0.fileSystem = files
+            }
+            let transport = ClosureTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                while !Task.isCancelled { await exchange.piece(Data(count: 64 << 10)) }
+                exchange.noteCancellation()
+            }
+            let delegate = WaitingDelegate()
+            let session = try cache.makeSession(
+                configuration: .ephemeral.patient, delegate: delegate, through: transport)
+            defer { session.invalidateAndCancel() }
+            let task = session.dataTask(with: url)
+            task.resume()
+            // Its queue is held up, so the pieces go to the file.
+            await eventually("a file with what it has not taken") { cache.core.store.diskStore?.incoming.bytes != 0 }
+            delegate.gate.open()
+            let record = await delegate.record(of: task) { !$0.ends.isEmpty }
+            #expect(record.error != nil && files.faults > 0)
+            await eventually("the end of the transfer") { transport.cancelled == 1 }
+        }
+
         @Test func aDirectLoadWithTheSessionGoesThroughItsTransport() async throws {
             let transport = ClosureTransport { _, exchange in
                 exchange.head(200, ["Cache-Control": "max-age=60"])
@@ -542,6 +586,16 @@ import Testing
         func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
             state.withLock { $0.append(request) }
             receiver.receive(answer(request))
+        }
+    }
+
+    /// Holds up its queue at the first piece.
+    private final class WaitingDelegate: RecordingDelegate, @unchecked Sendable {
+        let gate = Gate()
+
+        override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            gate.wait()
+            super.urlSession(session, dataTask: dataTask, didReceive: data)
         }
     }
 #endif

@@ -76,6 +76,42 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    /// Also if nobody waits for the answer.
+    @Test func aRefreshIsHeldLikeAnyAnswer() async throws {
+        let origin = try OriginServer { request in
+            .ok(
+                "\(request.number)",
+                ["Cache-Control": request.number == 1 ? "max-age=1, stale-while-revalidate=600" : "no-store"])
+        }
+        let cache = makeCache(.init(minimumInterval: 10))
+        let request = URLRequest(url: origin.url("/a"))
+        #expect(try await text(cache.data(for: request)) == "1")
+        clock.advance(by: 11)
+        #expect(try await text(cache.data(for: request)) == "1")
+        await eventually("the refresh") { origin.requests.count == 2 && !cache.isRefreshing }
+        clock.advance(by: 5)
+        #expect(try await text(cache.data(for: request)) == "2")
+        #expect(origin.requests.count == 2)
+    }
+
+    /// It is held in memory, however its reader takes it.
+    @Test func aLargeBodyThatIsReadInPiecesIsHeld() async throws {
+        let body = testBody(1, length: 2 << 20)
+        let origin = try OriginServer { _ in
+            OriginResponse(fields: ["Vary": "*", "Cache-Control": "max-age=60"], body: body)
+        }
+        let cache = DiskURLCache(in: try ScratchDirectory(), clock: clock, memory: 64 << 20, disk: 200 << 20) {
+            $0.rules = [.init(for: .all, minimumInterval: .minutes(15))]
+        }
+        let request = URLRequest(url: origin.url("/a"))
+        for _ in 0..<2 {
+            var data = Data()
+            for try await piece in try await cache.bytes(for: request) { data += piece }
+            #expect(data == body)
+        }
+        #expect(origin.requests.count == 1)
+    }
+
     /// A reader that reloads while the server is in trouble still has its feed.
     @Test(arguments: [DiskURLCache.Options(fallback: .anyStored), .init(staleIfError: .days(1))])
     func anErrorAfterAReloadHidesNoStoredResponse(_ options: DiskURLCache.Options) async throws {

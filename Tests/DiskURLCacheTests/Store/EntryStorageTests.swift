@@ -213,6 +213,62 @@ import Testing
 }
 
 @Suite struct MemoryPressureTests {
+    /// What memory alone has is not looked for on disk, whatever kept it off the disk.
+    @Test(arguments: ["too large", "capacity", "full"])
+    func whatMemoryAloneHasIsPinnedTaggedAndMarkedThere(_ reason: String) throws {
+        let (files, scratch) = (FaultyFileSystem(), try ScratchDirectory())
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: 64 << 20, diskCapacity: reason == "too large" ? 1 << 20 : 64 << 20,
+            directory: scratch.appending("c"))
+        settings.platform = .linux
+        settings.fileSystem = files
+        let cache = DiskURLCache(configuration: settings)
+        var request = Responses.request("/a")
+        let head = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+        if reason == "full" {
+            cache.storeCachedResponse(Responses.cached(request.url!, "old", fields: head), for: request)
+            files.rule = { $0.operation == .write ? .error(ENOSPC) : nil }
+        }
+        let body = String(repeating: "x", count: 900 << 10)
+        if reason == "capacity" { cache.diskCapacity = 0 }
+        cache.storeCachedResponse(Responses.cached(request.url!, body, fields: head), for: request)
+        #expect((files.faults > 0) == (reason == "full"))
+        func isFound() -> Bool { cache.cachedResponse(for: request)?.data == Data(body.utf8) }
+        #expect(cache.setPinned(true, for: request) && isFound())
+        request.cacheOptions = .init(tags: ["t"])
+        #expect(isFound() && isFound())
+        cache.markStale()
+        #expect(isFound())
+        #expect(cache.explanation(for: request).outcome == .revalidated(.memory))
+        cache.removeCachedResponses(tag: "t")
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
+
+    /// A pin takes it nowhere where it was not allowed to be.
+    @Test func aStorageGetsNoBodyAboveItsLimit() {
+        let storage = DictionaryStorage(capacity: 10)
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a")
+        let body = String(repeating: "x", count: 1_000)
+        cache.storeCachedResponse(Responses.cached(request.url!, body), for: request)
+        #expect(cache.setPinned(true, for: request))
+        #expect(cache.cachedResponse(for: request)?.data == Data(body.utf8) && storage.count == 0)
+    }
+
+    @Test func whatTheAppHoldsIsStillFoundWhenItWasPinned() throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.appending("c"))
+        let request = Responses.request("/held")
+        cache.storeCachedResponse(Responses.cached(request.url!, "held"), for: request)
+        let response = cache.cachedResponse(for: request)
+        cache.relieveMemoryPressure()
+        #expect(cache.setPinned(true, for: request))
+        #expect(cache.cachedResponse(for: request)?.data == Data("held".utf8))
+        withExtendedLifetime(response) {}
+    }
+
     @Test func whatTheAppHoldsIsStillFound() throws {
         let scratch = try ScratchDirectory()
         let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.appending("c"))

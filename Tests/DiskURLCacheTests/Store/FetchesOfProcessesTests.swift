@@ -124,6 +124,27 @@
             child.release()
         }
 
+        /// It leads nobody, and asks for itself.
+        @Test func aTaskThatIsSuspendedAtOnceSendsItsRequest() async throws {
+            let origin = try OriginServer { Self.stored($0) }
+            let child = try child(origin)
+            child.send("/other")
+            #expect(child.nextLine() == "1")
+            var settings = DiskURLCache.Configuration(directory: scratch.url)
+            settings.sharesFetches = true
+            let cache = DiskURLCache(configuration: settings)
+            let network = MemoryTransport { _, exchange in
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                exchange.piece("own")
+                exchange.end()
+            }
+            let client = PieceClient(isPaused: true)
+            LoadDriver(cache: cache, request: Responses.request("/a"), transport: network, client: client).start()
+            #expect(await client.heard { $0.hasEnded }.text == "own")
+            #expect(network.requests.count == 1)
+            child.release()
+        }
+
         /// Others may write into it, so nothing is made there.
         @Test func aDirectoryThatIsNotUsedGetsNoFile() async throws {
             let origin = try OriginServer { Self.stored($0) }

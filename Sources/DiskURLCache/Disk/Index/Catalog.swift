@@ -41,8 +41,9 @@ final class Catalog: Sendable {
         }
 
         mutating func noteEarly(_ use: IndexUse) {
-            // The number is limited, in case the index is never loaded.
-            if earlyUses.count < 1_024 { earlyUses.append(use) }
+            // The number is limited, in case the index is never loaded. The latest count, of many at once.
+            if earlyUses.count == 2 * Catalog.earlyUsesLimit { earlyUses.removeFirst(Catalog.earlyUsesLimit) }
+            earlyUses.append(use)
         }
 
         mutating func distrust() {
@@ -54,6 +55,7 @@ final class Catalog: Sendable {
 
     /// The largest number of keys that are kept in each of the tables above.
     private static let keyLimit = 65_536
+    private static let earlyUsesLimit = 1_024
     private let contents: Mutex<Contents>
     /// The seconds after which an unused entry is a miss.
     private let maximumAccessAge: TimeInterval?
@@ -104,10 +106,14 @@ final class Catalog: Sendable {
             if contents.isListingOutdated { return false }
             contents.state = contents.state.after(.list(lock, folder))
             guard contents.state.isCurrent else { return false }
-            contents.index.note(contents.earlyUses)
+            // Another cache may have used a record since, and saved that.
+            let uses = contents.earlyUses.filter { use in
+                contents.index.rows(of: use.key).contains { $0.isPartial || $0.accessedAt <= use.seconds }
+            }
+            contents.index.note(uses)
             // A record that was written during the listing gets its row, and its position in the order of use, when its
             // key is examined.
-            contents.earlyUses.removeAll { contents.index.contains($0.key) }
+            contents.earlyUses.removeAll { contents.examinations[$0.key] == nil }
             return true
         }
     }
@@ -189,6 +195,16 @@ final class Catalog: Sendable {
     }
 
     func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }
+
+    /// Notes uses that memory answered.
+    /// - Returns: whether the index has to be saved, and had not before.
+    func note(_ uses: [IndexUse]) -> Bool {
+        contents.withLock { contents in
+            if contents.state.isCurrent { return contents.index.note(uses) }
+            for use in uses { contents.noteEarly(use) }
+            return false
+        }
+    }
 
     /// Replaces the rows of a key with those that describe its files. An examination of the key ends with it.
     /// - Returns: the rows with their positions in the order of use.

@@ -63,11 +63,13 @@ package final class IncomingBody: Sendable {
     // MARK: Writing
 
     /// Reserves space for further bytes. True if more is reserved now than before: then the caller makes room on disk.
-    func reserve(_ bytes: Int) -> Bool {
+    /// - Parameter isAll: whether no more follow. Otherwise it is reserved in steps.
+    func reserve(_ bytes: Int, isAll: Bool = false) -> Bool {
         state.withLock { state in
             let needed = state.count + bytes
             guard state.hasName, needed > state.reserved else { return false }
-            state.reserved += (needed - state.reserved + Self.step - 1) / Self.step * Self.step
+            let step = isAll ? 1 : Self.step
+            state.reserved += (needed - state.reserved + step - 1) / step * step
             return true
         }
     }

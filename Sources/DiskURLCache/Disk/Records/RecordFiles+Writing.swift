@@ -207,6 +207,8 @@ extension RecordFiles {
         do throws(Errno) {
             let file = try disk.beginIncoming()
             defer { file.discard() }
+            // Room is made when the stripe of the key is free.
+            _ = file.reserve(body.count, isAll: true)
             for start in stride(from: 0, to: body.count, by: OpenBody.pieceLength) {
                 guard let piece = body.part(start..<start + OpenBody.pieceLength).contents else { throw Errno(EIO) }
                 try file.append(piece)

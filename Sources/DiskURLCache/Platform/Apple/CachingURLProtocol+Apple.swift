@@ -64,7 +64,10 @@
             client?.urlProtocol(self, didFailWithError: URLError(.unknown))
         }
 
-        override func stopLoading() {
+        override func stopLoading() { cancelLoad() }
+
+        /// Nobody waits for the answer any more.
+        func cancelLoad() {
             let driver = state.withLock { state in
                 state.isStopped = true
                 return state.driver

@@ -166,6 +166,11 @@
                 driver?.finishLeading()
                 return
             }
+            cancelLoad()
+        }
+
+        /// Nobody waits for the answer any more.
+        func cancelLoad() {
             port?.close()
             driver?.cancel()
         }
