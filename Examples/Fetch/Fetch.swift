@@ -80,7 +80,7 @@ struct Load: AsyncParsableCommand {
         let interruption = onInterrupt { load.cancel() }
         defer { interruption.cancel() }
         let result = await load.result
-        // What was stored is written in the background, and this process ends.
+        // Saves which responses were used last, and keeps to the capacity: this process ends.
         await cache.perform { $0.flush() }
         switch result {
         case .success(let status): if status >= 400 { throw ExitCode(22) }

@@ -2,7 +2,8 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// A cache in memory for one test. It opens no folder, and its time is that of a clock that the test sets.
+    /// A cache in memory for one test. It opens no folder, unless `configure` sets a disk capacity, and its time is
+    /// that of a clock that the test sets.
     /// - Parameters:
     ///   - clock: the clock by which the cache judges freshness and age.
     ///   - configure: changes the settings that matter to the test, such as rules. Called once, before this method

@@ -34,10 +34,15 @@ if options.lists {
     }
     exit(0)
 }
+let chosen = sections.map { section in
+    (section, section.groups.filter { options.includes("\(section.name): \($0.name)") })
+}.filter { !$0.1.isEmpty }
+guard !chosen.isEmpty else {
+    FileHandle.standardError.write(Data("No group has such a name: --list prints all.\n".utf8))
+    exit(1)
+}
 let report = Report(setup: Setup.describe(options))
-for section in sections {
-    let groups = section.groups.filter { options.includes("\(section.name): \($0.name)") }
-    guard !groups.isEmpty else { continue }
+for (section, groups) in chosen {
     report.begin(section.name)
     let scratch = try Scratch(in: options.scratch)
     if !options.isQuick, ["store", "capacity"].contains(section.name) { try scratch.settle() }

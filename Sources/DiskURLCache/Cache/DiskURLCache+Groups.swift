@@ -15,8 +15,8 @@ extension DiskURLCache {
     /// the host. On the main thread, for a log-out say, call it by ``perform(_:)``:
     /// `await cache.perform { $0.removeCachedResponses(tag: "account-7") }`.
     ///
-    /// If a condition cannot be met by any response, or there is none, nothing is removed, and an event says so
-    /// (``Error/Code/invalidPattern``).
+    /// If a condition cannot be met by any response, if there is none, or if there are two of tag, group and
+    /// authorization, nothing is removed, and an event says so (``Error/Code/invalidPattern``).
     /// - Parameters:
     ///   - tag: one of the response's ``Options/tags``, such as that of an account.
     ///   - group: a group that the response named in `Cache-Groups` (RFC 9875), or in one of
@@ -119,6 +119,8 @@ extension DiskURLCache {
             }
             hosts.insert(parts.host)
             tags += EntryCriteria(groups: [group], of: parts).tags
+        } else if url != nil {
+            return refuse("`of:` is the server of a group; give the group, or a URL prefix.")
         }
         guard tags.count < 2 else { return refuse("give one of tag, group and authorization.") }
         guard hosts.count < 2 else { return refuse("no response is of two hosts.") }

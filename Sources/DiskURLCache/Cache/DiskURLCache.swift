@@ -126,7 +126,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// with an event that says why: policy `.notAllowed`, a `HEAD`, a request without a key, a body above
     /// ``Configuration/maximumEntryFraction`` or shorter than its `Content-Length`, a part of a response (206), a
     /// request or response with `no-store`, `Vary: *`, and in a shared cache what is for one user. After a refusal for
-    /// what the response says, the one stored before is removed, too.
+    /// what the response says, a 206 apart, the one stored before is removed, too.
     /// Header fields that are never written, such as `Set-Cookie`, are left out: only the object itself has them, as
     /// long as memory keeps it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
@@ -276,8 +276,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 stores nothing, and empties
-    /// the disk layer before it returns, unless another process owns the folder. A cache that was made with 0 has no
-    /// disk layer, and a `DiskURLCache.EntryStorage` has its capacity: setting another number then changes nothing.
+    /// the disk layer before it returns, unless another process owns the folder; in a container that apps share, when
+    /// the system next grants time. A cache that was made with 0 has no disk layer, and a `DiskURLCache.EntryStorage`
+    /// has its capacity: setting another number then changes nothing.
     public override var diskCapacity: Int {
         get { core.store.disk?.capacity ?? 0 }
         set { if isOpen.withLock({ $0 }) { core.store.setDiskCapacity(max(0, newValue)) } }
@@ -297,13 +298,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in
     /// memory; a fallback directory cannot be read; a second cache of this process has the folder open with other
-    /// settings; a capacity is above 0 and holds no response; rules are invalid (the text names each one, and there is
-    /// an event for each). Nil without a problem. Waits for the first look at the folders.
+    /// settings; a capacity is above 0 and holds no response; rules are invalid (the text names each one). Of
+    /// several problems it is one, and there is an event for each problem and each rule. Nil without a problem. Waits
+    /// for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
         core.openingError
     }
 
-    /// Counts since the cache was opened. Can be read from any thread.
+    /// Counts since the cache was opened; caches of one process with the same folder count together. Can be read from
+    /// any thread.
     public var statistics: Statistics {
         core.hub.statistics
     }
@@ -315,12 +318,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         core.hub.stream()
     }
 
-    /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Three kinds are not:
-    /// a response with `no-cache`, a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4), and any to a request that
-    /// reloads (`reloadIgnoringLocalCacheData`). The option ``Options/Fallback/anyStored`` serves the first two, too. A
-    /// request without a response that may be served, and one that is not cached, fails with
-    /// `URLError.notConnectedToInternet`, and the error's failure reason says why; of a session on Apple platforms
-    /// perhaps only that of its underlying error. Apple's own loader does not obey it: <doc:ApplePlatforms>.
+    /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Not served are a
+    /// response with `no-cache`, a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4), and any to a request that
+    /// reloads (`reloadIgnoringLocalCacheData`), or has `no-store`, `If-Match` or `If-Unmodified-Since`. The option
+    /// ``Options/Fallback/anyStored`` serves the first two, too. A request without a response that may be served, and
+    /// one that is not cached, fails with `URLError.notConnectedToInternet`, and the error's failure reason says why;
+    /// of a session on Apple platforms perhaps only that of its underlying error. Apple's own loader does not obey it:
+    /// <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { core.isOffline }
         set { core.isOffline = newValue }

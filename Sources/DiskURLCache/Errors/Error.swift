@@ -38,7 +38,8 @@ extension DiskURLCache {
             /// A rule that matches nothing, does nothing, contradicts itself or an earlier rule, or names an unknown
             /// key policy. `index` is its position in the list, counted from 0.
             case invalidRule(index: Int)
-            /// A URL prefix or a host that no stored response can have: a removal removed nothing.
+            /// Conditions that no stored response can meet, such as text that is no URL prefix, or none at all: a
+            /// removal removed nothing.
             case invalidPattern
             /// Settings have no effect; `description` names them. Either a cache of this process that was made earlier
             /// has the folder open with different settings, which apply to both caches; or no response fits into a

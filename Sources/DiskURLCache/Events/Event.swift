@@ -109,7 +109,8 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache {
-    /// Counts since the cache was opened, at the moment when they were read. See <doc:Answers>.
+    /// Counts since the cache was opened, at the moment when they were read; caches of one process with the same folder
+    /// count together. See <doc:Answers>.
     public struct Statistics: Sendable, Hashable {
         /// Lookups that memory answered, through the loader or the `URLCache` methods.
         public internal(set) var memoryHits = 0

@@ -18,8 +18,8 @@ extension DiskURLCache {
     /// Two different `Authorization` values never share a key, unless the app itself says who the user is
     /// (``identifyingUser(by:)``, ``ignoringAuthorization()``). Under every policy, a request whose body is a stream
     /// has no key: it is not cached. A body that is part of a key brings the request's `Content-Type`,
-    /// `Content-Encoding` and `Content-Language` with it, except into a key made by a closure. A policy is a value; it
-    /// can be used from any thread.
+    /// `Content-Encoding` and `Content-Language` with it, except where a closure has added the body itself. A policy is
+    /// a value; it can be used from any thread.
     public struct KeyPolicy: Sendable {
         /// How a request's body takes part in its key.
         enum BodyForm: Sendable {

@@ -41,7 +41,7 @@ extension DiskURLCache {
 
         /// The next piece of the body, nil at its end. Throws the error of the transport, `CancellationError`, or
         /// ``Reason/wrongDigest`` if ``Configuration/wrongDigest`` says so. A body that ends without an error is
-        /// complete.
+        /// complete, as far as the transport knows: one that is shorter than its `Content-Length` is not stored.
         public func next() async throws -> Data? {
             try Task.checkCancellation()
             let piece = try await reader.next()
