@@ -55,8 +55,8 @@ import Testing
     @Test func aUseOfAGuestTakesNothingBack() {
         let clock = ManualClock()
         let owner = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
-        let guest = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
         owner.flush()
+        let guest = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
         guest.flush()
         owner.store(.test(testBody(1), storedAt: clock.now), for: key)
         #expect(!guest.isOwner && guest.body(key) == testBody(1))

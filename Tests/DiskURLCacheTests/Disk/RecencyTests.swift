@@ -68,6 +68,7 @@ import Testing
     /// A guest, or an app between its granted times, notes them for whoever makes the index: the latest ones.
     @Test func usesOfAGuestCountAfterManyMisses() {
         let first = fixture.open()
+        first.flush()
         fill(first, 0..<3)
         let guest = fixture.open()
         guest.flush()
