@@ -137,7 +137,11 @@ extension DiskURLCache {
         ///
         /// The closure also decides about methods: a `POST` that gets a key is cached, so its text must include the
         /// body, or the policy (``includingBody(ofMethods:asJSON:)``). Fields and bodies that the policy includes are
-        /// added to the text; which query items it drops or sorts makes no difference.
+        /// added to the text.
+        ///
+        /// On disk a response belongs to its URL, by which it is removed when the URL changes (RFC 9111 §4.4). So
+        /// requests with one text share a response in memory, and on disk only if their URLs are the same but for query
+        /// items that the policy drops or sorts.
         public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
             var policy = KeyPolicy()
             policy.custom = key

@@ -246,7 +246,7 @@ extension DiskURLCache.KeyPolicy {
 
     /// The URL without the query items that the policy drops; the rest in their order, or sorted.
     func uri(of parts: URLCanonicalizer.Parts) -> String {
-        guard custom == nil, droppedQueryItems != nil || sortsQueryItems else { return parts.url }
+        guard droppedQueryItems != nil || sortsQueryItems else { return parts.url }
         var parts = parts
         parts.query = parts.query.flatMap(keyedQuery)
         return parts.url

@@ -244,6 +244,16 @@ import Testing
                 == policy.key(for: request("http://h/a")))
     }
 
+    /// On disk too, if the policy says so: there a response belongs to its URL.
+    @Test func aClosuresTextIsSharedByURLsThatThePolicyTakesForOne() throws {
+        let policy = DiskURLCache.KeyPolicy.custom { $0.url?.path }
+        let urls = ["http://h/a?x=1", "http://h/a?x=2", "http://h/a"]
+        #expect(Set(urls.map { policy.key(for: request($0)) }).count == 1)
+        let whole = policy.droppingQueryItems { _ in true }
+        let keys = try urls.map { try #require(whole.key(for: request($0))).diskKey }
+        #expect(keys.allSatisfy { $0 == keys[0] })
+    }
+
     // MARK: Digests
 
     @Test func diskKeysHoldDigestsOfAllThatMatters() throws {
