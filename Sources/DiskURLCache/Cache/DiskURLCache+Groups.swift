@@ -146,7 +146,7 @@ extension DiskURLCache {
     /// its name, which may take longer.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
-        case .memory: core.store.removeMemory()
+        case .memory: core.store.emptyMemory()
         case .disk, diskLayer: core.store.removeDisk()
         case .fallback: reportNothingRemoved("fallback directories are read-only; give .memory or .disk.")
         default: reportNothingRemoved("there is no layer \(layer); give .memory or .disk.")

@@ -66,7 +66,7 @@ package final class StoredEntry: @unchecked Sendable {
         return StoredEntry(metadata: metadata, body: body, presented: isSameHead ? given : nil)
     }
 
-    /// The same if the disk does not have it, though it might.
+    /// The same for memory alone, since the disk has not taken it or has been emptied.
     var offDisk: StoredEntry {
         guard metadata.placement == .memoryAndDisk else { return self }
         var metadata = metadata

@@ -38,8 +38,8 @@ extension DiskURLCache {
             /// A rule that matches nothing, does nothing, contradicts itself or an earlier rule, or names an unknown
             /// key policy. `index` is its position in the list, counted from 0.
             case invalidRule(index: Int)
-            /// Conditions that no stored response can meet, such as text that is no URL prefix, or none at all: a
-            /// removal removed nothing.
+            /// Conditions that no stored response can meet, such as text that is no URL prefix, or none at all:
+            /// nothing was removed, or marked.
             case invalidPattern
             /// Settings have no effect; `description` names them. Either a cache of this process that was made earlier
             /// has the folder open with different settings, which apply to both caches; or no response fits into a

@@ -48,7 +48,8 @@ package final class EventHub: Sendable {
         let occasion = problem.occasion
         let mustLog = state.withLock { $0.logged.insert(occasion).inserted }
         let mustSend = state.withLock { !$0.listeners.isEmpty && $0.sent.insert(occasion).inserted }
-        if mustLog { log(problem.description) }
+        // The path of a URL may say who the user is.
+        if mustLog { log(occasion.description) }
         if mustSend { emit(.problem(problem)) }
     }
 

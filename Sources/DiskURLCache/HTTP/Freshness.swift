@@ -40,6 +40,8 @@ package struct Freshness: Sendable, Equatable {
     package init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
         age = Age.current(of: facts, now: now)
         (lifetime, source) = Self.lifetime(of: facts, options: options)
+        // However long it is, nobody knows whether it is over.
+        if Age.isUnknown(facts, now: now) { lifetime = 0 }
         guard let since = facts.staleSince else { return }
         // It ends at that moment, whatever gives it: the times for which it may be used stale begin then.
         lifetime = min(lifetime, Age.current(of: facts, now: since), age)

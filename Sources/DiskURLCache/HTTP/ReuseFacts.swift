@@ -30,12 +30,17 @@ package final class ReuseFacts: Sendable {
 
     /// Seconds that the response may be used stale while it is refreshed (RFC 5861 §3).
     package func staleWhileRevalidate(_ options: CachingOptions) -> Int64? {
-        directives.staleWhileRevalidate ?? (isError ? nil : options.defaultStaleWhileRevalidate)
+        directives.staleWhileRevalidate ?? (isError ? nil : Self.window(options.defaultStaleWhileRevalidate))
     }
 
     /// Seconds that the response may be used stale instead of an error (RFC 5861 §4).
     func staleIfError(_ options: CachingOptions) -> Int64? {
-        directives.staleIfError ?? (isError ? nil : options.defaultStaleIfError)
+        directives.staleIfError ?? (isError ? nil : Self.window(options.defaultStaleIfError))
+    }
+
+    /// No longer than a directive could make it (RFC 9111 §1.2.2), so that it never holds an age that is not known.
+    private static func window(_ seconds: Int64?) -> Int64? {
+        seconds.map { min($0, FieldSyntax.greatestDeltaSeconds) }
     }
 
     /// Whether the response answers its own request again without the origin.

@@ -112,7 +112,33 @@ enum CanonicalJSON {
                 return isLetter || isDigit || "+-.".utf8.contains(byte)
             }
             while let byte = next, isPart(byte) { position += 1 }
-            return start == position ? nil : Array(bytes[start..<position])
+            let text = bytes[start..<position]
+            let isLiteral = ["true", "false", "null"].contains { text.elementsEqual($0.utf8) }
+            return isLiteral || Self.isNumber(text) ? Array(text) : nil
+        }
+
+        /// Whether it is a number of RFC 8259 §6. What only resembles one is compared by its bytes.
+        private static func isNumber(_ text: some Collection<UInt8>) -> Bool {
+            var rest = text[...]
+            func digits() -> Int {
+                let count = rest.prefix { $0 &- 48 < 10 }.count
+                rest = rest.dropFirst(count)
+                return count
+            }
+            if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+            let beginsWithZero = rest.first == UInt8(ascii: "0")
+            let whole = digits()
+            guard whole == 1 || whole > 1 && !beginsWithZero else { return false }
+            if rest.first == UInt8(ascii: ".") {
+                rest = rest.dropFirst()
+                guard digits() > 0 else { return false }
+            }
+            if let letter = rest.first, letter | 0x20 == UInt8(ascii: "e") {
+                rest = rest.dropFirst()
+                if let sign = rest.first, "+-".utf8.contains(sign) { rest = rest.dropFirst() }
+                guard digits() > 0 else { return false }
+            }
+            return rest.isEmpty
         }
     }
 }

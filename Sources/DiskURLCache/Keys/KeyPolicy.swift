@@ -139,7 +139,7 @@ extension DiskURLCache {
         /// body, or the policy (``includingBody(ofMethods:asJSON:)``). Fields and bodies that the policy includes are
         /// added to the text.
         ///
-        /// On disk a response belongs to its URL, by which it is removed when the URL changes (RFC 9111 §4.4). So
+        /// On disk a response belongs to its URL, by which an unsafe request removes it (RFC 9111 §4.4). So
         /// requests with one text share a response in memory, and on disk only if their URLs are the same but for query
         /// items that the policy drops or sorts.
         public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {

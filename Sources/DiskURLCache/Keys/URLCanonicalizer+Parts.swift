@@ -134,7 +134,7 @@ extension URLCanonicalizer {
     /// Bytes with those escaped that no URL can hold, as Foundation does it.
     static func escaped(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         let digits = Array("0123456789ABCDEF".utf8)
-        let forbidden = Array("\"<>\\^`{|}".utf8)
+        let forbidden = Array("\"<>\\^`{|}[]".utf8)
         var escaped: [UInt8] = []
         for byte in bytes {
             if byte > 0x20, byte < 0x7F, !forbidden.contains(byte) {

@@ -93,8 +93,8 @@ package enum URLCanonicalizer {
         let withoutDots = removingDotSegments(path)
         return Parts(
             origin: origin, host: host,
-            path: path.isEmpty ? "/" : String(decoding: withoutDots, as: UTF8.self),
-            query: queryStart.map { String(decoding: bytes[($0 + 1)..<end], as: UTF8.self) },
+            path: path.isEmpty ? "/" : withoutBrackets(withoutDots),
+            query: queryStart.map { withoutBrackets(bytes[($0 + 1)..<end]) },
             userInformation: String(decoding: userInformation, as: UTF8.self), hasTrailingDot: hasTrailingDot,
             hasDotSegments: withoutDots != path)
     }
@@ -143,6 +143,9 @@ package enum URLCanonicalizer {
             return found - UnsafeMutableRawPointer(mutating: base)
         }
         guard next(.hash, from: index, to: count) == count else { return false }
+        guard next(.openingBracket, from: index, to: count) == count,
+            next(.closingBracket, from: index, to: count) == count
+        else { return false }
         let end = next(.question, from: index, to: count)
         // The path begins with a slash, so each dot has a byte before it.
         var dot = next(.dot, from: index, to: end)
@@ -189,6 +192,15 @@ package enum URLCanonicalizer {
                 return length
             }
         }
+    }
+
+    /// RFC 3986 allows no bracket there. Some versions of Foundation escape them, others do not.
+    private static func withoutBrackets(_ bytes: some Collection<UInt8>) -> String {
+        guard bytes.contains(where: { $0 == .openingBracket || $0 == .closingBracket }) else {
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+            .replacingOccurrences(of: "[", with: "%5B").replacingOccurrences(of: "]", with: "%5D")
     }
 
     private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {

@@ -64,7 +64,7 @@ final class DirectLoad: LoadClient {
 
     /// The reader gets the error at once: unread pieces are dropped.
     /// - Parameter isOverEnd: also if the load itself has ended well: a piece cannot be read, so the body would have a
-    ///   gap.
+    ///   gap; or the reader wants no more of what has arrived.
     fileprivate func fail(_ error: any Error, isOverEnd: Bool = false) {
         hear(isOverEnd: isOverEnd) { state in
             state.pieces.close()

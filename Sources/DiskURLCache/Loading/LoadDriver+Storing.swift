@@ -107,7 +107,10 @@ extension LoadDriver {
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that
     /// response stays.
     private func refuseBody(_ reason: DiskURLCache.Reason) {
-        if reason == .tooLarge, let key = state.withLock({ $0.hop.key }) { cache.store.remove(key) }
+        let (key, body) = state.withLock { ($0.hop.key, $0.body) }
+        // One that is only held replaces nothing, and has its reason.
+        if body?.isHeld == true { return }
+        if reason == .tooLarge, let key { cache.store.remove(key) }
         note(reason)
     }
 

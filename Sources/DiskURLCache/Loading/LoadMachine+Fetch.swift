@@ -79,6 +79,12 @@ extension LoadMachine {
         case .deliver(.refuse, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
+        case .deliver(.hold(let response, let reason), let changes) where isRefresh:
+            // What the origin has withdrawn goes at once: nobody knows how the body ends.
+            let answer = Answer(
+                head, decision: .deliver(.hold(response, because: reason), changes: []), redirect: nil)
+            state = .fetching(fetch.answered(answer))
+            return invalidation + changes.map { .change($0) } + begin(answer, of: fetch)
         case .freshen, .deliver: break
         }
         let next = redirect(status: head.status, fields: head.fields)
@@ -252,9 +258,8 @@ extension LoadMachine {
         guard variant.canServe(presentation, of: storedBody.count) else { return fetch(.mismatchedAnswer, now: now) }
         var actions = changes.map { Action.change($0.reading(variant)) }
         var head = presentation.head(of: updated, age: nil)
-        answer.head.fields.forEachField { name, value in
-            if StorableFields.forThisAnswer.contains(name) { head.fields.append(name, value) }
-        }
+        let own = answer.head.fields.fields.filter { StorableFields.forThisAnswer.contains($0.name) }
+        if !own.isEmpty { head.fields = HeaderFields(head.fields.fields + own) }
         used = variant
         report.note(
             .revalidated(variant.layer), status: head.status, age: answer.head.age,

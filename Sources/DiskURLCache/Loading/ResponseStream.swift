@@ -43,10 +43,17 @@ extension DiskURLCache {
         /// ``Reason/wrongDigest`` if ``Configuration/wrongDigest`` says so. A body that ends without an error is
         /// complete, as far as the transport knows: one that is shorter than its `Content-Length` is not stored.
         public func next() async throws -> Data? {
-            try Task.checkCancellation()
+            try endIfCancelled()
             let piece = try await reader.next()
             progress?.note(piece?.count)
             return piece
+        }
+
+        private func endIfCancelled() throws {
+            // Foundation calls the handler of a progress some time after it was cancelled.
+            guard Task.isCancelled || progress?.isCancelled == true else { return }
+            reader.cancel()
+            throw CancellationError()
         }
 
         /// The stream itself: an iterator continues after the last piece that any of them has read.
@@ -68,7 +75,7 @@ extension DiskURLCache {
         func copy(to file: DestinationFile) async throws {
             progress?.begin(behind: file.length)
             while true {
-                try Task.checkCancellation()
+                try endIfCancelled()
                 let count = try await reader.copyNext(to: file)
                 progress?.note(count)
                 guard count != nil else { break }
@@ -97,6 +104,8 @@ private final class BodyProgress: @unchecked Sendable {
         progress.cancellationHandler = { [weak reader] in reader?.cancel() }
         if progress.isCancelled { throw CancellationError() }
     }
+
+    var isCancelled: Bool { progress.isCancelled }
 
     func expect(_ length: Int?) {
         if let length { progress.totalUnitCount = Int64(length) }

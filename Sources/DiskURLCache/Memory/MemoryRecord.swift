@@ -80,6 +80,11 @@ struct MemoryRecord: MemoryValue {
         }
     }
 
+    /// The disk has been emptied: what memory does not have is gone.
+    mutating func leaveDisk() {
+        variants = variants.compactMap { variant in variant.entry.map { StoredVariant($0.offDisk, from: .memory) } }
+    }
+
     mutating func removeAll(where isRemoved: (StoredVariant) -> Bool) {
         variants.removeAll(where: isRemoved)
     }

@@ -53,7 +53,9 @@ extension DiskURLCache {
             public static func path(_ path: String, host: String? = nil) -> Match {
                 Match { () throws(URLPattern.Problem) in
                     guard path.hasPrefix("/"), !path.contains(where: { "*?#".contains($0) }) else {
-                        throw .init("\"\(path)\" is not a path; write it as \"/me\", and patterns as Match.url.")
+                        throw .init(
+                            "\(path.quotedWithoutCredentials) is not a path; write it as \"/me\", and patterns as Match.url."
+                        )
                     }
                     return .path(try URLPattern.canonicalTail(path[...]), host: try host.map(canonicalHost))
                 }
@@ -83,7 +85,9 @@ extension DiskURLCache {
                 }
                 guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
                     return Match(
-                        .nothing("\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\".")
+                        .nothing(
+                            "\(pattern.quotedWithoutCredentials) is not a media type; write it as \"image/*\" or"
+                                + " \"application/json\".")
                     )
                 }
                 return Match(.contentType(pattern.lowercased()))
@@ -206,9 +210,11 @@ extension DiskURLCache {
         func applies(to contentType: String?) -> Bool {
             guard case .contentType(let pattern) = match.kind else { return true }
             guard let contentType else { return false }
-            let withoutParameters = contentType.prefix { $0 != ";" }
-            let type = withoutParameters.lowercased().filter { $0 != " " }
-            return Glob.matches(pattern.utf8, type.utf8)
+            // If it is there several times, any of them counts: a recipient may take each.
+            return FieldSyntax.members(of: contentType).contains { member in
+                let type = member.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+                return Glob.matches(pattern.utf8, type.utf8)
+            }
         }
 
         private static func isBelow(_ path: String, host: String?, _ url: String) -> Bool {

@@ -33,7 +33,7 @@ struct URLPattern: Sendable {
         let rest = written[end...]
         if head.hasSuffix(":"), rest.hasPrefix("//") {
             let scheme = head.dropLast().lowercased()
-            self.init([try Self.absolute(scheme: scheme, rest.dropFirst(2), of: written)])
+            self.init(try Self.absolute(scheme: scheme, rest.dropFirst(2), of: written))
             return
         }
         let literal = head.prefix { $0 != "*" }.lowercased()
@@ -72,9 +72,10 @@ struct URLPattern: Sendable {
     }
 
     /// - Parameter rest: the text after the two slashes.
+    /// - Returns: two forms if the port is one that the scheme implies, for a scheme with a star.
     private static func absolute(
         scheme: String, _ rest: Substring, of written: String
-    ) throws(Problem) -> String {
+    ) throws(Problem) -> [String] {
         guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
             throw Problem("no URL matches \(written.quotedWithoutCredentials): only http and https are cached.")
         }
@@ -84,22 +85,33 @@ struct URLPattern: Sendable {
             host = String(host[host.index(after: at)...])
         }
         host = String(decoding: URLCanonicalizer.normalizedPercentEncoding(Array(host.utf8)), as: UTF8.self)
-        let isPlain = host.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
-        if !isPlain, !host.hasPrefix("[") {
-            let colon = host.lastIndex(of: ":") ?? host.endIndex
-            host = try asciiLabels(String(host[..<colon])) + host[colon...]
+        var port = ""
+        // An IPv6 literal contains colons; the port's colon comes after the bracket.
+        if let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
+            port = String(host[host.index(after: colon)...])
+            host = String(host[..<colon])
+            if port.utf8.allSatisfy({ $0 &- 48 < 10 }) { port = String(port.drop { $0 == "0" }) }
         }
-        if host.hasSuffix(":") { host.removeLast() }
-        let defaultPorts = ["http": ":80", "https": ":443"]
-        if let port = defaultPorts[scheme], host.hasSuffix(port) { host.removeLast(port.count) }
+        let isPlain = host.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+        if host.hasPrefix("["), !host.contains("*") {
+            host = URLCanonicalizer.ipv6(host) ?? ""
+        } else if !isPlain, !host.hasPrefix("[") {
+            host = try asciiLabels(host)
+        }
         if host.hasSuffix(".") { host.removeLast() }
-        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else {
+        guard !host.isEmpty, (host + port).utf8.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else {
             throw Problem(
                 "no URL matches \(written.quotedWithoutCredentials): its host is missing, or is none.")
         }
         // A canonical URL has a path. The star may match it.
         let hasPath = rest[end...].hasPrefix("/") || host.hasSuffix("*")
-        return "\(scheme)://\(host)\(try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...]))"
+        let tail = try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...])
+        var forms = ["\(scheme)://\(host)\(port.isEmpty ? "" : ":" + port)\(tail)"]
+        for (name, number) in [("http", "80"), ("https", "443")]
+        where port == number && Glob.matches(scheme.utf8, name.utf8) {
+            forms.append("\(name)://\(host)\(tail)")
+        }
+        return scheme == "http" || scheme == "https" ? forms.suffix(1) : forms
     }
 
     /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does

@@ -65,8 +65,9 @@ extension TieredStore {
                 if let variant { inMemory = (key, variant.metadata.placement == .memoryAndDisk) }
             }
             if let record {
-                // Its record may have been evicted just now.
-                guard diskStore?.removeRecord(record, sequence: number) == true || inMemory != nil else { return false }
+                // Its record may have been evicted just now. One that cannot be read at this moment stays.
+                let isGone = diskStore?.removeRecord(record, sequence: number) == true
+                guard isGone || inMemory.map({ disk?.contains($0.key) == false }) == true else { return false }
             } else if let inMemory {
                 // It may be on disk all the same: the folder could not be listed, or its record could not be read.
                 if inMemory.isForDisk { diskStore?.remove(inMemory.key, sequence: number) }
@@ -135,6 +136,9 @@ extension TieredStore {
         diskStore?.sweepAfterClearing()
     }
 
+    /// Empties memory for the app. No change brings back what it has read before.
+    func emptyMemory() { holdingAllStripes { removeMemory() } }
+
     /// Empties memory.
     func removeMemory() {
         memory.removeAll()
@@ -146,8 +150,7 @@ extension TieredStore {
         holdingAllStripes {
             disk?.removeAll()
             unwritten.withLock { $0 = [:] }
-            // Variants of which memory knows only that they are on disk are gone.
-            memory.updateAll { $1?.removeAll { $0.entry == nil } }
+            memory.updateAll { $1?.leaveDisk() }
         }
         diskStore?.sweepAfterClearing()
     }

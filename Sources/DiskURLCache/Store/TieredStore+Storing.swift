@@ -317,8 +317,9 @@ extension TieredStore {
         let isUpdated = updateBelow(variant, of: key, metadata, since: start, isConfirmed: ticket != nil)
         memory.update(key) { record in
             if isUpdated, record == nil, metadata.placement != .memoryAndDisk, let entry = variant.entry {
-                // Memory has dropped it, and only the app holds it.
-                record = MemoryRecord(variants: [StoredVariant(entry.with(metadata), from: .memory)], isComplete: true)
+                // Memory has dropped it meanwhile, or before, and the app holds it.
+                record = MemoryRecord(
+                    variants: [StoredVariant(entry.with(metadata), from: .memory)], isComplete: variants.count == 1)
             } else if isUpdated {
                 record?.replace(old, with: metadata)
             } else {

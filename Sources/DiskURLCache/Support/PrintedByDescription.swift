@@ -24,9 +24,11 @@ extension PrintedWithoutProperties {
 }
 
 extension String {
-    /// The text in quotation marks, for error messages about a wrong URL or host: without a user name and password.
+    /// The text in quotation marks, for error messages about a wrong URL or host: without user name, password and
+    /// query.
     var quotedWithoutCredentials: String {
-        guard let at = lastIndex(of: "@") else { return "\"\(self)\"" }
-        return "\"…\(self[at...])\""
+        let withoutQuery = firstIndex(of: "?").map { self[..<$0] + "?…" } ?? self[...]
+        guard let at = withoutQuery.lastIndex(of: "@") else { return "\"\(withoutQuery)\"" }
+        return "\"…\(withoutQuery[at...])\""
     }
 }

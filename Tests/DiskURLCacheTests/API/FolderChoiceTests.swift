@@ -61,6 +61,11 @@ import Testing
         first.flush()
         #expect(open(link).core.store === first.core.store)
         #expect(open(scratch.appending("real")).core.store === first.core.store)
+        // Also if it is written in a roundabout way.
+        let roundabout = URL(fileURLWithPath: scratch.url.path + "/none/../new/./a/c")
+        let second = open(roundabout.deletingLastPathComponent().deletingLastPathComponent())
+        second.flush()
+        #expect(open(scratch.appending("new")).core.store === second.core.store)
     }
 
     /// Two spellings of one name are two folders for the system, and one text for Swift.

@@ -115,6 +115,21 @@ import Testing
 
     // MARK: One value of each type, full of secrets
 
+    /// Nor in what is said of a pattern that is none.
+    @Test func wrongPatternsArePrintedWithoutSecrets() throws {
+        let matches: [DiskURLCache.Rule.Match] = [
+            .path("https://user:\(Self.secret)@h/me"), .contentType("user:\(Self.secret)@x"),
+            .url("ftp://h/x?token=\(Self.secret)"), .host("h?\(Self.secret)"),
+        ]
+        let cache = DiskURLCache.forTesting { settings in
+            settings.rules = matches.map { .init(for: $0, storage: .never) }
+        }
+        let problem = try #require(cache.openingError?.description)
+        #expect(problem.contains("is not a path") && !problem.contains(Self.secret))
+        for match in matches { #expect(!"\(match)".contains(Self.secret)) }
+        #expect(!"ftp://user:\(Self.secret)@h/x?\(Self.secret)@".quotedWithoutCredentials.contains(Self.secret))
+    }
+
     private func samples() async throws -> [String: Any] {
         let secret = Self.secret
         var samples: [String: Any] = [:]

@@ -113,6 +113,22 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         #expect(cache.load(status: 503).source == .origin)
     }
 
+    /// However long its lifetime is, and the times for which it may be used stale.
+    @Test(arguments: [
+        "max-age=60, stale-while-revalidate=2147483648, stale-if-error=2147483648", "max-age=2147483648",
+    ])
+    func noLifetimeAndNoWindowHoldsAnUnknownAge(_ control: String) {
+        for expires in [nil, "Fri, 31 Dec 9999 23:59:59 GMT"] {
+            var fields: HeaderFields = ["ETag": "\"a\""]
+            if let expires { fields.set("Expires", expires) } else { fields.set("Cache-Control", control) }
+            var cache = PureCache()
+            cache.now += 3_600
+            _ = cache.load(answer: fields)
+            cache.now -= 3_600
+            #expect(cache.load(status: 503).source == .origin)
+        }
+    }
+
     /// An intermediary may repeat `Date`.
     @Test(arguments: [(-5_000.0, 0.0), (0, -5_000), (-5_000, -5_000)])
     func theOldestOfSeveralDatesCounts(_ first: TimeInterval, _ second: TimeInterval) {

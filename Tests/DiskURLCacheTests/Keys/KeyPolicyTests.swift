@@ -220,6 +220,10 @@ import Testing
         #expect(key(#"{"a":1,"a":2}"#) != key(#"{"a":2,"a":1}"#))
         #expect(key(#"{"a":1}"#) != key(#"{"a":"1"}"#))
         #expect(key("not json") != key("not  json"))
+        for text in ["hello", "10.0.0.1", "[abc]", "01", "1.", "+1", "-", "1e", "True", "{\"a\":x}"] {
+            #expect(key(text) != key(text + "\n"), "\(text)")
+        }
+        for text in ["0", "-0.5e+10", "12E3", "true", "null", "[false, 1]"] { #expect(key(text) == key(text + "\n")) }
         #expect(key(#"{"a":"x y"}"#) != key(#"{"a":"xy"}"#))
         #expect(key(#"{"a":1}"#) == key("{\"a\" \t:\t1}"))
         #expect(key(#"{"a":"x\"y\\"}"#) == key(#"{ "a" : "x\"y\\" }"#))

@@ -235,12 +235,14 @@ import Testing
         progress.cancel()
         await #expect(throws: CancellationError.self) { try await stream.write(to: folder.appendingPathComponent("a")) }
         await hasOnly()
+        let kept = try await cache.bytes(for: request)
         let reader = Task { () -> Bool in
-            let stream = try await cache.bytes(for: request)
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await stream.next() != nil
+            return try await kept.next() != nil
         }
         await #expect(throws: CancellationError.self) { try await reader.value }
+        // Nobody else gets a body without that piece.
+        await #expect(throws: CancellationError.self) { try await kept.next() }
     }
 
     @Test func aBodyThatContradictsItsDigestFailsAtItsEnd() async throws {

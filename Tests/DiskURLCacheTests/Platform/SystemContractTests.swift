@@ -515,7 +515,8 @@ import Testing
         for path in ["/a", "/b"] {
             hub.report(once: DiskURLCache.Error(.loaderMissing, path: "https://example.com" + path))
         }
-        #expect(lines.withLock { $0 }.count == 1 && lines.withLock { $0 }[0].contains("https://example.com/a"))
+        // Without the path, which may say who the user is.
+        #expect(lines.withLock { $0 } == [DiskURLCache.Error(.loaderMissing).description])
     }
 
     @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {

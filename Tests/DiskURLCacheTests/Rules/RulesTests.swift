@@ -44,6 +44,15 @@ import Testing
         #expect(request.cacheOptions?.storage == .memoryOnly)
     }
 
+    @Test(arguments: ["application/json\t; a=b", "application/json, application/json", "text/x, Application/JSON"])
+    func aRuleByContentTypeSeesEachSpelling(type: String) async throws {
+        let cache = try makeCache([.init(for: .contentType("application/json"), storage: .never)])
+        _ = try await answer(from: cache, type: type, ["Cache-Control": "max-age=60"])
+        #expect(cache.statistics.stores == 0)
+        _ = try await answer(from: cache, type: "application/jsonp", ["Cache-Control": "max-age=60"])
+        #expect(cache.statistics.stores == 1)
+    }
+
     @Test func theRequestComesBeforeTheRulesAndTheRulesInOrder() throws {
         let cache = try makeCache([
             Rule(for: .url("https://example.com/a*"), lifetime: .always(1), tags: ["a"]),

@@ -61,6 +61,29 @@ import Testing
         #expect(cache.contains(try request(other)))
     }
 
+    /// Foundation writes some of them in another way than the app does.
+    @Test(arguments: [
+        ("https://h/a?f[o]=*", "https://h/a?f[o]=me"), ("https://h/a?f[o]=*", "https://h/a?f%5Bo%5D=me"),
+        ("https://[2001:db8:0:0::1]/*", "https://[2001:DB8::1]/a"), ("https://h:0443/*", "https://h/a"),
+        ("*://h:443/*", "https://h/a"), ("*://h:443/*", "http://h:443/a"), ("http*://h:80/*", "http://h:80/a"),
+        ("https://h:08080/*", "https://h:8080/a"),
+    ])
+    func aPatternMatchesWhatItNames(pattern: String, url: String) throws {
+        let cache = try makeCache([DiskURLCache.Rule(for: .url(pattern), storage: .never)])
+        #expect(try cache.openingError == nil && cache.key(for: request(url)) == nil)
+        #expect(try cache.key(for: request("http://h:81/a")) != nil)
+    }
+
+    @Test func bracketsAreWrittenInOneWay() throws {
+        let cache = try makeCache()
+        for url in ["https://h/a[1]?f[o]=me", "https://h/a%5B1%5D?f%5Bo%5D=me"] {
+            #expect(URLCanonicalizer.canonical(url) == "https://h/a%5B1%5D?f%5Bo%5D=me")
+        }
+        try store("https://h/a?f[o]=me", in: cache)
+        cache.removeCachedResponses(urlPrefix: "https://h/a?f[o]=")
+        #expect(!cache.contains(try request("https://h/a?f[o]=me")))
+    }
+
     @Test(arguments: matches.indices) func aKeyPolicyIsApplied(row: Int) throws {
         let rules = [DiskURLCache.Rule(for: Self.matches[row], keyPolicy: .byUser)]
         let cache = try makeCache(rules) { $0.keyPolicies[.byUser] = .standard.includingFields("X-User") }

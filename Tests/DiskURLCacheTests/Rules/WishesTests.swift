@@ -94,6 +94,39 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// Its body may be endless, or break off.
+    @Test func whatARefreshWithdrawsIsGoneAtOnce() async throws {
+        let origin = try OriginServer { request in
+            if request.number == 1 {
+                return .ok("1", ["Cache-Control": "max-age=1, stale-while-revalidate=600"])
+            }
+            var answer = OriginResponse.ok("withdrawn", ["Cache-Control": "no-store"])
+            answer.ending = .cutBody(after: 3)
+            return answer
+        }
+        let cache = makeCache(.init(minimumInterval: 10))
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 11)
+        _ = try await cache.data(for: request)
+        await eventually("the refresh") { origin.requests.count >= 2 && !cache.isRefreshing }
+        #expect(!cache.contains(request))
+    }
+
+    /// It replaces nothing, so nothing goes for it.
+    @Test func aHeldAnswerThatIsTooLargeRemovesNothing() async throws {
+        let origin = try OriginServer { request in
+            if request.number == 1 { return .ok("kept", ["Cache-Control": "max-age=1"]) }
+            return OriginResponse(status: 403, fields: ["Cache-Control": "no-store"], body: Data(count: 3 << 20))
+        }
+        let cache = makeCache(.init(minimumInterval: 10))
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 11)
+        for try await _ in try await cache.bytes(for: request) {}
+        #expect(cache.contains(request))
+    }
+
     /// It is held in memory, however its reader takes it.
     @Test func aLargeBodyThatIsReadInPiecesIsHeld() async throws {
         let body = testBody(1, length: 2 << 20)

@@ -244,6 +244,18 @@ import Testing
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
+    /// Also what was on disk before.
+    @Test(arguments: [true, false]) func whatLeftTheDiskIsPinnedInMemory(byCapacity: Bool) throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.appending("c"))
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "kept"), for: request)
+        cache.flush()
+        if byCapacity { cache.diskCapacity = 0 } else { cache.removeAllCachedResponses(from: .disk) }
+        #expect(cache.setPinned(true, for: request))
+        #expect(cache.cachedResponse(for: request)?.data == Data("kept".utf8))
+    }
+
     /// A pin takes it nowhere where it was not allowed to be.
     @Test func aStorageGetsNoBodyAboveItsLimit() {
         let storage = DictionaryStorage(capacity: 10)

@@ -41,7 +41,7 @@ final class Catalog: Sendable {
         }
 
         mutating func noteEarly(_ use: IndexUse) {
-            // The number is limited, in case the index is never loaded. The latest count, of many at once.
+            // The number is limited, in case the index is never loaded. Of too many, the older half is dropped.
             if earlyUses.count == 2 * Catalog.earlyUsesLimit { earlyUses.removeFirst(Catalog.earlyUsesLimit) }
             earlyUses.append(use)
         }
@@ -107,10 +107,10 @@ final class Catalog: Sendable {
             contents.state = contents.state.after(.list(lock, folder))
             guard contents.state.isCurrent else { return false }
             // Another cache may have used a record since, and saved that.
-            let uses = contents.earlyUses.filter { use in
-                contents.index.rows(of: use.key).contains { $0.isPartial || $0.accessedAt <= use.seconds }
+            contents.earlyUses.removeAll { use in
+                contents.index.rows(of: use.key).contains { !$0.isPartial && $0.accessedAt > use.seconds }
             }
-            contents.index.note(uses)
+            contents.index.note(contents.earlyUses)
             // A record that was written during the listing gets its row, and its position in the order of use, when its
             // key is examined.
             contents.earlyUses.removeAll { contents.examinations[$0.key] == nil }

@@ -207,7 +207,7 @@ extension RecordFiles {
         do throws(Errno) {
             let file = try disk.beginIncoming()
             defer { file.discard() }
-            // Room is made when the stripe of the key is free.
+            // A pass, or the next store, makes the room: the stripe of a key is held here.
             _ = file.reserve(body.count, isAll: true)
             for start in stride(from: 0, to: body.count, by: OpenBody.pieceLength) {
                 guard let piece = body.part(start..<start + OpenBody.pieceLength).contents else { throw Errno(EIO) }
