@@ -258,7 +258,11 @@ extension LoadMachine {
         guard variant.canServe(presentation, of: storedBody.count) else { return fetch(.mismatchedAnswer, now: now) }
         var actions = changes.map { Action.change($0.reading(variant)) }
         var head = presentation.head(of: updated, age: nil)
-        let own = answer.head.fields.fields.filter { StorableFields.forThisAnswer.contains($0.name) }
+        var own: [HeaderFields.Field] = []
+        answer.head.fields.forEachField { name, value in
+            if StorableFields.forThisAnswer.contains(name) { own.append(.init(name: name, value: value)) }
+        }
+        // All at once: a server may send many.
         if !own.isEmpty { head.fields = HeaderFields(head.fields.fields + own) }
         used = variant
         report.note(
