@@ -62,8 +62,8 @@ package final class StoredEntry: @unchecked Sendable {
 
     /// The same with other metadata: what a caller stored is presented as before, unless the head is another.
     func with(_ metadata: EntryMetadata) -> StoredEntry {
-        let isSameHead = metadata.http?.fields == self.metadata.http?.fields
-        return StoredEntry(metadata: metadata, body: body, presented: isSameHead ? given : nil)
+        let isPresented = given != nil && metadata.http?.fields == self.metadata.http?.fields
+        return StoredEntry(metadata: metadata, body: body, presented: isPresented ? given : nil)
     }
 
     /// The same for memory alone, since the disk has not taken it or has been emptied.
