@@ -23,7 +23,7 @@ extension DiskURLCache.Inspector {
         var removed = 0
         for (done, record) in records.enumerated() {
             progress(done, records.count)
-            if store.removeRecord(record.name, sequence: record.sequence) { removed += 1 }
+            if store.removeRecord(record.name, sequence: record.sequence) == .removed { removed += 1 }
         }
         progress(records.count, records.count)
         store.flush()

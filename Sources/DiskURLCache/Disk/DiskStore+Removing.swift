@@ -139,24 +139,34 @@ extension DiskStore {
         }
     }
 
-    /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged. False
-    /// if nothing was removed.
-    package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
-        var isRemoved = false
+    /// What became of a record that was to be removed.
+    package enum RecordRemoval: Sendable {
+        case removed
+        /// There is none with that name and number.
+        case notThere
+        /// It could not be read or deleted, or belongs to somebody else.
+        case kept
+    }
+
+    /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged.
+    @discardableResult
+    package func removeRecord(_ name: RecordName, sequence: UInt64?) -> RecordRemoval {
+        var removal = RecordRemoval.kept
         announcing(.stored(name.key)) {
-            isRemoved = withIO { io in
+            removal = withIO { io in
                 // The damage may be in the body, so the body has to be read to see that the record is still damaged.
                 let reading = reader.read(name, sequence == nil ? .opened : .tail, limit: .max)
                 switch (reading, sequence) {
+                case (.missing, _): return .notThere
                 case (.record(let record), let sequence?):
-                    guard record.footer.sequence == sequence else { return false }
+                    guard record.footer.sequence == sequence else { return .notThere }
                 case (.damaged, nil): break
-                default: return false
+                default: return .kept
                 }
-                return records.unlink(name, &io.events)
+                return records.unlink(name, &io.events) ? .removed : .kept
             }
         }
-        return isRemoved
+        return removal
     }
 
     /// Tells the other caches, if there are any, that the files of a key have changed.

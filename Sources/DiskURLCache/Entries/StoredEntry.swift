@@ -66,13 +66,8 @@ package final class StoredEntry: @unchecked Sendable {
         return StoredEntry(metadata: metadata, body: body, presented: isPresented ? given : nil)
     }
 
-    /// The same for memory alone, since the disk has not taken it or has been emptied.
-    var offDisk: StoredEntry {
-        guard metadata.placement == .memoryAndDisk else { return self }
-        var metadata = metadata
-        metadata.placement = .offDisk
-        return with(metadata)
-    }
+    /// See `EntryMetadata.offDisk`.
+    var offDisk: StoredEntry { metadata.placement == .memoryAndDisk ? with(metadata.offDisk) : self }
 
     /// A function of its own, so that nothing but its result keeps the object.
     @inline(never)

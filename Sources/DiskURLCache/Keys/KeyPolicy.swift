@@ -79,11 +79,13 @@ extension DiskURLCache {
         /// Leaves query items with these names (compared as they are written in the URL) out of the key: tracking
         /// parameters, cache busters, signatures of signed URLs. The request itself is sent unchanged.
         public func droppingQueryItems(_ names: String...) -> KeyPolicy {
-            let names = Set(names)
+            // Some versions of Foundation escape what a URL may not have, others do not: the key has the escapes.
+            let names = Set(names + names.map { String(decoding: URLCanonicalizer.escaped($0.utf8), as: UTF8.self) })
             return droppingQueryItems { names.contains($0) }
         }
 
-        /// Leaves the query items out of the key whose name (as written in the URL) satisfies the predicate.
+        /// Leaves the query items out of the key whose name satisfies the predicate: as it is written in the URL, with
+        /// brackets escaped.
         public func droppingQueryItems(where predicate: @escaping @Sendable (_ name: String) -> Bool) -> KeyPolicy {
             var policy = self
             let earlier = droppedQueryItems

@@ -123,7 +123,7 @@ final class ArrivingBody: Sendable {
     /// The response that is to be stored with the body; nil if there is none.
     private let response: StoredResponse?
     /// Whether the response is only held for a while, which memory does.
-    let isHeld: Bool
+    private let isHeld: Bool
     let reader: Reader
     /// As the head gives it; 0 if it does not.
     let length: Int

@@ -23,7 +23,8 @@ extension LoadDriver {
             let whole = client == nil ? ArrivingBody.Reader.none : .whole
             body = ArrivingBody(
                 for: response, reader: streamed ? pieces : whole, length: length, isHeld: isHeld,
-                digests: digests(), pausable: pausable, of: hop, in: cache, refused: { self.giveUpStoring($0) })
+                digests: digests(), pausable: pausable, of: hop, in: cache,
+                refused: { self.giveUpStoring($0, isHeld: isHeld) })
         }
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
@@ -48,7 +49,7 @@ extension LoadDriver {
     }
 
     /// The rest of the body, which may be endless, serves at most this load.
-    private func giveUpStoring(_ reason: DiskURLCache.Reason) {
+    private func giveUpStoring(_ reason: DiskURLCache.Reason, isHeld: Bool) {
         release()
         if reason == .diskFailed {
             let url = state.withLock { $0.hop }.request.foundationURL
@@ -56,7 +57,7 @@ extension LoadDriver {
         }
         guard client == nil else { return }
         CacheCore.lookupQueue.async { [self] in
-            refuseBody(reason)
+            refuseBody(reason, isHeld: isHeld)
             cancel()
         }
     }
@@ -84,7 +85,7 @@ extension LoadDriver {
         case .success(let whole)?:
             draft = EntryDraft(storing.response, whole.body, storing.edited, for: hop)
             draft.file = whole.file
-        case .failure(let reason)?: return refuseBody(reason)
+        case .failure(let reason)?: return refuseBody(reason, isHeld: storing.heldBecause != nil)
         case nil: return
         }
         draft.heldBecause = storing.heldBecause
@@ -106,11 +107,10 @@ extension LoadDriver {
 
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that
     /// response stays.
-    private func refuseBody(_ reason: DiskURLCache.Reason) {
-        let (key, body) = state.withLock { ($0.hop.key, $0.body) }
-        // One that is only held replaces nothing, and has its reason.
-        if body?.isHeld == true { return }
-        if reason == .tooLarge, let key { cache.store.remove(key) }
+    /// - Parameter isHeld: the response is only held: it would replace nothing, and has its reason.
+    private func refuseBody(_ reason: DiskURLCache.Reason, isHeld: Bool = false) {
+        if isHeld { return }
+        if reason == .tooLarge, let key = state.withLock({ $0.hop.key }) { cache.store.remove(key) }
         note(reason)
     }
 

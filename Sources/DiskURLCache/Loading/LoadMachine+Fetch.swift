@@ -80,11 +80,12 @@ extension LoadMachine {
             // No reader waits for the body, which may be endless.
             return invalidation + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
         case .deliver(.hold(let response, let reason), let changes) where isRefresh:
-            // What the origin has withdrawn goes at once: nobody knows how the body ends.
+            // What the origin has withdrawn goes at once: nobody knows how the body ends. Its pieces may come while
+            // files are changed, so their place is made first.
             let answer = Answer(
                 head, decision: .deliver(.hold(response, because: reason), changes: []), redirect: nil)
             state = .fetching(fetch.answered(answer))
-            return invalidation + changes.map { .change($0) } + begin(answer, of: fetch)
+            return invalidation + begin(answer, of: fetch) + changes.map { .change($0) }
         case .freshen, .deliver: break
         }
         let next = redirect(status: head.status, fields: head.fields)

@@ -95,6 +95,9 @@ struct WeakResponse: MemoryValue {
     let metadata: EntryMetadata
     weak var response: CachedURLResponse?
 
+    /// See `EntryMetadata.offDisk`.
+    var offDisk: WeakResponse { WeakResponse(metadata: metadata.offDisk, response: response) }
+
     var isEmpty: Bool {
         // Asked under a lock. The app may have let go of the response meanwhile, so that this was the last reference.
         guard let response = response.map(Unmanaged.passRetained) else { return true }

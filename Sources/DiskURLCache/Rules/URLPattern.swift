@@ -1,3 +1,5 @@
+import Foundation
+
 /// A pattern for whole URLs in their canonical form, in which `*` stands for any characters.
 struct URLPattern: Sendable {
     /// The pattern, its literal parts in canonical form.
@@ -46,7 +48,12 @@ struct URLPattern: Sendable {
         // The part may end a host, or begin in a path.
         let asPath = try Self.canonicalTail(head) + tail
         let asHost = (try? Self.asciiLabels(head.lowercased())).map { $0 + tail } ?? asPath
-        self.init(rest.isEmpty || asHost == asPath ? [asPath] : [asPath, asHost])
+        let forms = rest.isEmpty || asHost == asPath ? [asPath] : [asPath, asHost]
+        // A bracket may be that of a host.
+        let asLiteral = forms.filter { $0.contains("%5B") || $0.contains("%5D") }.map {
+            $0.replacingOccurrences(of: "%5B", with: "[").replacingOccurrences(of: "%5D", with: "]")
+        }
+        self.init(forms + asLiteral)
     }
 
     /// A host of a pattern in the letters of URLs. A label with a star that is not all ASCII cannot be written so:
@@ -87,9 +94,12 @@ struct URLPattern: Sendable {
         host = String(decoding: URLCanonicalizer.normalizedPercentEncoding(Array(host.utf8)), as: UTF8.self)
         var port = ""
         // An IPv6 literal contains colons; the port's colon comes after the bracket.
-        if let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
+        let isCut = host.hasPrefix("[") && !host.contains("]")
+        if !isCut, let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
             port = String(host[host.index(after: colon)...])
             host = String(host[..<colon])
+            // No request can be sent to port 0.
+            if !port.isEmpty, port.utf8.allSatisfy({ $0 == UInt8(ascii: "0") }) { host = "" }
             if port.utf8.allSatisfy({ $0 &- 48 < 10 }) { port = String(port.drop { $0 == "0" }) }
         }
         let isPlain = host.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
@@ -103,13 +113,15 @@ struct URLPattern: Sendable {
             throw Problem(
                 "no URL matches \(written.quotedWithoutCredentials): its host is missing, or is none.")
         }
-        // A canonical URL has a path. The star may match it.
-        let hasPath = rest[end...].hasPrefix("/") || host.hasSuffix("*")
-        let tail = try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...])
-        var forms = ["\(scheme)://\(host)\(port.isEmpty ? "" : ":" + port)\(tail)"]
+        /// A canonical URL has a path. A star at the end of the authority may match it.
+        func form(_ scheme: String, _ authority: String) throws(Problem) -> String {
+            let hasPath = rest[end...].hasPrefix("/") || authority.hasSuffix("*")
+            return "\(scheme)://\(authority)\(try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...]))"
+        }
+        var forms = [try form(scheme, port.isEmpty ? host : host + ":" + port)]
         for (name, number) in [("http", "80"), ("https", "443")]
         where port == number && Glob.matches(scheme.utf8, name.utf8) {
-            forms.append("\(name)://\(host)\(tail)")
+            forms.append(try form(name, host))
         }
         return scheme == "http" || scheme == "https" ? forms.suffix(1) : forms
     }

@@ -65,9 +65,12 @@ extension TieredStore {
                 if let variant { inMemory = (key, variant.metadata.placement == .memoryAndDisk) }
             }
             if let record {
-                // Its record may have been evicted just now. One that cannot be read at this moment stays.
-                let isGone = diskStore?.removeRecord(record, sequence: number) == true
-                guard isGone || inMemory.map({ disk?.contains($0.key) == false }) == true else { return false }
+                switch diskStore?.removeRecord(record, sequence: number) {
+                case .removed?: break
+                // It may have been evicted just now.
+                case .notThere? where inMemory != nil: break
+                case .notThere?, .kept?, nil: return false
+                }
             } else if let inMemory {
                 // It may be on disk all the same: the folder could not be listed, or its record could not be read.
                 if inMemory.isForDisk { diskStore?.remove(inMemory.key, sequence: number) }
@@ -151,6 +154,7 @@ extension TieredStore {
             disk?.removeAll()
             unwritten.withLock { $0 = [:] }
             memory.updateAll { $1?.leaveDisk() }
+            weakResponses.updateAll { $1 = $1?.offDisk }
         }
         diskStore?.sweepAfterClearing()
     }

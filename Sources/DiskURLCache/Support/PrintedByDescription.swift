@@ -27,8 +27,10 @@ extension String {
     /// The text in quotation marks, for error messages about a wrong URL or host: without user name, password and
     /// query.
     var quotedWithoutCredentials: String {
-        let withoutQuery = firstIndex(of: "?").map { self[..<$0] + "?…" } ?? self[...]
-        guard let at = withoutQuery.lastIndex(of: "@") else { return "\"\(withoutQuery)\"" }
-        return "\"…\(withoutQuery[at...])\""
+        let query = firstIndex(of: "?") ?? endIndex
+        let rest = query == endIndex ? "" : "?…"
+        if let at = self[..<query].lastIndex(of: "@") { return "\"…\(self[at..<query])\(rest)\"" }
+        // What is before the question mark may be the beginning of a password.
+        return self[query...].contains("@") ? "\"…\"" : "\"\(self[..<query])\(rest)\""
     }
 }

@@ -1,13 +1,14 @@
 import Foundation
 
 extension URL {
-    /// The file URL without symbolic links. Foundation resolves none in a path that does not exist, as that of a
-    /// directory which is still to be made, so what exists of it is resolved.
+    /// The file URL without symbolic links, as the system follows them. Foundation resolves none in a path that does
+    /// not exist, as that of a directory which is still to be made, so what exists of it is resolved, name by name.
     var withoutLinks: URL {
-        let url = standardizedFileURL
-        if url.path == "/" || url.lastPathComponent == ".." || FileManager.default.fileExists(atPath: url.path) {
-            return resolvingSymlinksInPath().standardizedFileURL
+        absoluteURL.pathComponents.dropFirst().reduce(URL(fileURLWithPath: "/", isDirectory: true)) { folder, name in
+            if name == "." { return folder }
+            if name == ".." { return folder.path == "/" ? folder : folder.deletingLastPathComponent() }
+            let next = folder.appendingPathComponent(name)
+            return FileManager.default.fileExists(atPath: next.path) ? next.resolvingSymlinksInPath() : next
         }
-        return url.deletingLastPathComponent().withoutLinks.appendingPathComponent(url.lastPathComponent)
     }
 }

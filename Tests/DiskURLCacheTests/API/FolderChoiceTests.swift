@@ -61,6 +61,12 @@ import Testing
         first.flush()
         #expect(open(link).core.store === first.core.store)
         #expect(open(scratch.appending("real")).core.store === first.core.store)
+        // As the system follows them.
+        try FileManager.default.createSymbolicLink(
+            at: scratch.appending("deep"), withDestinationURL: scratch.appending("real/a"))
+        #expect(
+            URL(fileURLWithPath: scratch.url.path + "/deep/../b/c").withoutLinks.path
+                == scratch.url.withoutLinks.path + "/real/b/c")
         // Also if it is written in a roundabout way.
         let roundabout = URL(fileURLWithPath: scratch.url.path + "/none/../new/./a/c")
         let second = open(roundabout.deletingLastPathComponent().deletingLastPathComponent())

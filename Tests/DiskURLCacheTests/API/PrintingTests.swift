@@ -127,6 +127,7 @@ import Testing
         let problem = try #require(cache.openingError?.description)
         #expect(problem.contains("is not a path") && !problem.contains(Self.secret))
         for match in matches { #expect(!"\(match)".contains(Self.secret)) }
+        #expect("ftp://user:pa?\(Self.secret)@h".quotedWithoutCredentials == "\"…\"")
         #expect(!"ftp://user:\(Self.secret)@h/x?\(Self.secret)@".quotedWithoutCredentials.contains(Self.secret))
     }
 

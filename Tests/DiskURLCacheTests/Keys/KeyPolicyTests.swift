@@ -248,6 +248,11 @@ import Testing
                 == policy.key(for: request("http://h/a")))
     }
 
+    @Test func aNameWithBracketsIsDropped() {
+        let policy = DiskURLCache.KeyPolicy.standard.droppingQueryItems("f[o]")
+        #expect(policy.key(for: request("http://h/a?f[o]=1")) == policy.key(for: request("http://h/a")))
+    }
+
     /// On disk too, if the policy says so: there a response belongs to its URL.
     @Test func aClosuresTextIsSharedByURLsThatThePolicyTakesForOne() throws {
         let policy = DiskURLCache.KeyPolicy.custom { $0.url?.path }

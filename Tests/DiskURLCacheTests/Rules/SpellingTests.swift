@@ -66,12 +66,19 @@ import Testing
         ("https://h/a?f[o]=*", "https://h/a?f[o]=me"), ("https://h/a?f[o]=*", "https://h/a?f%5Bo%5D=me"),
         ("https://[2001:db8:0:0::1]/*", "https://[2001:DB8::1]/a"), ("https://h:0443/*", "https://h/a"),
         ("*://h:443/*", "https://h/a"), ("*://h:443/*", "http://h:443/a"), ("http*://h:80/*", "http://h:80/a"),
-        ("https://h:08080/*", "https://h:8080/a"),
+        ("https://h:08080/*", "https://h:8080/a"), ("https://h:*", "https://h:8443/a"),
+        ("https://h:*/a", "https://h:8443/a"), ("*://h*:443", "https://h.example/"), ("https://*", "https://h/a"),
+        ("*//[2001:db8::1]/*", "https://[2001:db8::1]/a"), ("*[2001:db8::1]*", "https://[2001:db8::1]/a"),
+        ("https://[2001:*", "https://[2001:db8::1]/a"), ("https://*:8443", "https://h:8443/"),
     ])
     func aPatternMatchesWhatItNames(pattern: String, url: String) throws {
         let cache = try makeCache([DiskURLCache.Rule(for: .url(pattern), storage: .never)])
         #expect(try cache.openingError == nil && cache.key(for: request(url)) == nil)
         #expect(try cache.key(for: request("http://h:81/a")) != nil)
+    }
+
+    @Test func noRequestGoesToPort0() throws {
+        #expect(try makeCache([DiskURLCache.Rule(for: .url("https://h:0/*"), storage: .never)]).openingError != nil)
     }
 
     @Test func bracketsAreWrittenInOneWay() throws {

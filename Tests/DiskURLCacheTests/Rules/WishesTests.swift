@@ -113,6 +113,30 @@ import Testing
         #expect(!cache.contains(request))
     }
 
+    /// Files are changed meanwhile, on another queue than that of the transport.
+    @Test func whatARefreshBringsIsHeldWhole() async throws {
+        let (text, seen) = ("0123456789", Mutex<Set<String>>([]))
+        let origin = try OriginServer { request in
+            let isFirst = seen.withLock { $0.insert(request.path).inserted }
+            if isFirst { return .ok("1", ["Cache-Control": "max-age=1, stale-while-revalidate=600"]) }
+            return .ok(text, ["Cache-Control": "no-store"])
+        }
+        let cache = DiskURLCache(in: try ScratchDirectory(), clock: clock, memory: 4 << 20, disk: 10 << 20) {
+            $0.rules = [.init(for: .all, minimumInterval: 10)]
+        }
+        for number in 0..<10 {
+            let request = URLRequest(url: origin.url("/\(number)"))
+            _ = try await cache.data(for: request)
+        }
+        clock.advance(by: 11)
+        for number in 0..<10 { _ = try await cache.data(for: URLRequest(url: origin.url("/\(number)"))) }
+        await eventually("the refreshes") { !cache.isRefreshing }
+        for number in 0..<10 {
+            let answer = try await cache.data(for: URLRequest(url: origin.url("/\(number)")))
+            #expect(self.text(answer) == text)
+        }
+    }
+
     /// It replaces nothing, so nothing goes for it.
     @Test func aHeldAnswerThatIsTooLargeRemovesNothing() async throws {
         let origin = try OriginServer { request in

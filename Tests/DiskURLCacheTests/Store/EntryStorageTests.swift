@@ -251,9 +251,18 @@ import Testing
         let request = Responses.request("/a")
         cache.storeCachedResponse(Responses.cached(request.url!, "kept"), for: request)
         cache.flush()
+        let held = Responses.request("/held")
+        cache.storeCachedResponse(Responses.cached(held.url!, "held"), for: held)
+        let response = cache.cachedResponse(for: held)
+        cache.relieveMemoryPressure()
+        cache.storeCachedResponse(Responses.cached(request.url!, "kept"), for: request)
+        cache.flush()
         if byCapacity { cache.diskCapacity = 0 } else { cache.removeAllCachedResponses(from: .disk) }
-        #expect(cache.setPinned(true, for: request))
-        #expect(cache.cachedResponse(for: request)?.data == Data("kept".utf8))
+        for (request, text) in [(request, "kept"), (held, "held")] {
+            #expect(cache.setPinned(true, for: request))
+            #expect(cache.cachedResponse(for: request)?.data == Data(text.utf8))
+        }
+        withExtendedLifetime(response) {}
     }
 
     /// A pin takes it nowhere where it was not allowed to be.

@@ -206,7 +206,7 @@
             #expect(guest.found() == "secret")
             for name in names {
                 let sequence = try #require(store.records.footer(of: name)?.sequence)
-                #expect(store.removeRecord(name, sequence: sequence))
+                #expect(store.removeRecord(name, sequence: sequence) == .removed)
             }
             #expect(guest.foundLater() == nil)
             owner.wake()
