@@ -50,10 +50,10 @@ struct URLPattern: Sendable {
         let asHost = (try? Self.asciiLabels(head.lowercased())).map { $0 + tail } ?? asPath
         let forms = rest.isEmpty || asHost == asPath ? [asPath] : [asPath, asHost]
         // A bracket may be that of a host.
-        let asLiteral = forms.filter { $0.contains("%5B") || $0.contains("%5D") }.map {
+        let asLiteral = forms.map {
             $0.replacingOccurrences(of: "%5B", with: "[").replacingOccurrences(of: "%5D", with: "]")
         }
-        self.init(forms + asLiteral)
+        self.init(forms + asLiteral.filter { !forms.contains($0) })
     }
 
     /// A host of a pattern in the letters of URLs. A label with a star that is not all ASCII cannot be written so:
