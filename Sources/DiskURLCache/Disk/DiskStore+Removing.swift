@@ -149,7 +149,6 @@ extension DiskStore {
     }
 
     /// Removes the record with that name if it still has that sequence number; with nil, if it is still damaged.
-    @discardableResult
     package func removeRecord(_ name: RecordName, sequence: UInt64?) -> RecordRemoval {
         var removal = RecordRemoval.kept
         announcing(.stored(name.key)) {

@@ -113,8 +113,6 @@ package struct EntryMetadata: Sendable, Equatable {
     }
 }
 
-/// In which layers an entry may be stored: decided once, when the response is stored, and kept through every later
-/// change.
 extension EntryMetadata {
     /// The same for memory alone, since the disk has not taken it or has been emptied.
     var offDisk: EntryMetadata {
@@ -125,6 +123,8 @@ extension EntryMetadata {
     }
 }
 
+/// In which layers an entry may be stored: decided when the response is stored, and kept through every later change,
+/// but for `offDisk`.
 enum EntryPlacement: Sendable, Equatable {
     case memoryAndDisk
     /// Never on disk, because the app or a delegate said so (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).

@@ -57,7 +57,8 @@ extension LoadDriver {
         }
         guard client == nil else { return }
         CacheCore.lookupQueue.async { [self] in
-            refuseBody(reason, isHeld: isHeld)
+            // What is only held would have replaced nothing, and has its reason.
+            if !isHeld { refuseBody(reason) }
             cancel()
         }
     }
@@ -85,7 +86,9 @@ extension LoadDriver {
         case .success(let whole)?:
             draft = EntryDraft(storing.response, whole.body, storing.edited, for: hop)
             draft.file = whole.file
-        case .failure(let reason)?: return refuseBody(reason, isHeld: storing.heldBecause != nil)
+        case .failure(let reason)?:
+            if storing.heldBecause == nil { refuseBody(reason) }
+            return
         case nil: return
         }
         draft.heldBecause = storing.heldBecause
@@ -107,9 +110,7 @@ extension LoadDriver {
 
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that
     /// response stays.
-    /// - Parameter isHeld: the response is only held: it would replace nothing, and has its reason.
-    private func refuseBody(_ reason: DiskURLCache.Reason, isHeld: Bool = false) {
-        if isHeld { return }
+    private func refuseBody(_ reason: DiskURLCache.Reason) {
         if reason == .tooLarge, let key = state.withLock({ $0.hop.key }) { cache.store.remove(key) }
         note(reason)
     }

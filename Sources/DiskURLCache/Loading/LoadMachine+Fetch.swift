@@ -18,8 +18,7 @@ extension LoadMachine {
     /// The request is sent without the cache's own conditions, so its answer confirms nothing that is stored.
     mutating func dropConditions() {
         guard case .fetching(let fetch) = state else { return }
-        state = .fetching(
-            Fetch(fetch.reason, nil, at: fetch.requestTime, isCollapsible: fetch.isCollapsible, answer: fetch.answer))
+        state = .fetching(Fetch(fetch.reason, nil, at: fetch.requestTime, isCollapsible: fetch.isCollapsible))
     }
 
     /// The time for a head is over. If the client has none, the network counts as failed, now and for the rest of the

@@ -7,8 +7,7 @@ extension URL {
         absoluteURL.pathComponents.dropFirst().reduce(URL(fileURLWithPath: "/", isDirectory: true)) { folder, name in
             if name == "." { return folder }
             if name == ".." { return folder.path == "/" ? folder : folder.deletingLastPathComponent() }
-            let next = folder.appendingPathComponent(name)
-            return FileManager.default.fileExists(atPath: next.path) ? next.resolvingSymlinksInPath() : next
+            return folder.appendingPathComponent(name).resolvingSymlinksInPath()
         }
     }
 }

@@ -113,8 +113,6 @@ import Testing
         #expect("\(answer)".contains("/a?…: 200, 9 bytes, miss: not in the cache"))
     }
 
-    // MARK: One value of each type, full of secrets
-
     /// Nor in what is said of a pattern that is none.
     @Test func wrongPatternsArePrintedWithoutSecrets() throws {
         let matches: [DiskURLCache.Rule.Match] = [
@@ -130,6 +128,8 @@ import Testing
         #expect("ftp://user:pa?\(Self.secret)@h".quotedWithoutCredentials == "\"…\"")
         #expect(!"ftp://user:\(Self.secret)@h/x?\(Self.secret)@".quotedWithoutCredentials.contains(Self.secret))
     }
+
+    // MARK: One value of each type, full of secrets
 
     private func samples() async throws -> [String: Any] {
         let secret = Self.secret

@@ -248,10 +248,7 @@ import Testing
     @Test(arguments: [true, false]) func whatLeftTheDiskIsPinnedInMemory(byCapacity: Bool) throws {
         let scratch = try ScratchDirectory()
         let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.appending("c"))
-        let request = Responses.request("/a")
-        cache.storeCachedResponse(Responses.cached(request.url!, "kept"), for: request)
-        cache.flush()
-        let held = Responses.request("/held")
+        let (request, held) = (Responses.request("/a"), Responses.request("/held"))
         cache.storeCachedResponse(Responses.cached(held.url!, "held"), for: held)
         let response = cache.cachedResponse(for: held)
         cache.relieveMemoryPressure()
