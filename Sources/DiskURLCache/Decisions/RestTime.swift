@@ -70,6 +70,6 @@ extension Storability {
         guard options.isShared else { return false }
         let said = ResponseDirectives(exchange.fields, targeted: options.targetedFields)
         return SharedCache.prohibition(
-            of: exchange.fields, said: said, asked: exchange.request.fields, options: options) != nil
+            of: exchange.fields, said: said, asked: exchange.request, options: options) != nil
     }
 }

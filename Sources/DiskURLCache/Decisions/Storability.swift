@@ -75,7 +75,7 @@ package enum Storability {
         if response.vary.matchesNothing { return .varyAsterisk }
         guard options.isShared else { return nil }
         return SharedCache.prohibition(
-            of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
+            of: exchange.fields, said: said, asked: exchange.request, options: options)
     }
 
     /// The part of it for which the response need not be made.

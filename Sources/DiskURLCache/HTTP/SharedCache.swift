@@ -7,9 +7,9 @@ enum SharedCache {
     /// - Parameters:
     ///   - fields: of the response as it was received.
     ///   - said: the directives of the response.
-    ///   - request: the fields of the request that brought it.
+    ///   - request: the one that brought it.
     static func prohibition(
-        of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
+        of fields: HeaderFields, said: ResponseDirectives, asked request: RequestFacts, options: CachingOptions
     ) -> DiskURLCache.Reason? {
         if said.isPrivate { return .private }
         if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .noStore }
@@ -18,8 +18,8 @@ enum SharedCache {
         let isForAll = said.isPublic || said.sharedMaxAge != nil
         // §3.5 gives `must-revalidate` that meaning too, but for `Authorization` only: many servers send it to all, and
         // mean nothing but §5.2.2.2.
-        if request["Authorization"] != nil, !isForAll, !said.mustRevalidate { return .authorization }
-        if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isForAll,
+        if !isForAll, request.isAuthorized, !said.mustRevalidate { return .authorization }
+        if options.isCautious, !options.keysCookie, request.fields["Cookie"] != nil, !isForAll,
             VaryKey.names(in: fields["Vary"])?.contains("cookie") != true
         {
             return .cookie

@@ -99,6 +99,8 @@ package final class RequestFacts: Sendable {
     /// As it is sent: `get` is not `GET`.
     package let method: String
     package let fields: HeaderFields
+    /// As it is asked for, with its credentials; nil if they do not count.
+    private let url: String?
     /// The directives in the fields about reuse, parsed once.
     let directives: RequestDirectives
     /// Of the cache; nil if the digests of credentials have none.
@@ -106,8 +108,9 @@ package final class RequestFacts: Sendable {
     /// Whether there is one of the fields that `wish` is asked for.
     let hasWishes: Bool
 
-    init(method: String, fields: HeaderFields, salt: CredentialSalt? = nil) {
+    init(method: String, url: String? = nil, fields: HeaderFields, salt: CredentialSalt? = nil) {
         self.method = method
+        self.url = url
         self.fields = fields
         self.salt = salt
         hasWishes = Self.hasWishes(fields)
@@ -146,8 +149,12 @@ package final class RequestFacts: Sendable {
     var unconditional: RequestFacts {
         var fields = fields
         for name in Self.partialFieldNames { fields.remove(name) }
-        return RequestFacts(method: method, fields: fields, salt: salt)
+        return RequestFacts(method: method, url: url, fields: fields, salt: salt)
     }
+
+    /// Whether the request is sent with `Authorization`. Foundation makes that field of the user name and password of a
+    /// URL.
+    var isAuthorized: Bool { fields["Authorization"] != nil || url.map(URL.hasCredentials) == true }
 
     static let partialFieldNames = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"]
 }

@@ -192,12 +192,13 @@ extension HeaderFields {
 }
 
 extension RequestFacts {
-    /// - Parameter key: if it replaces `Authorization`, the facts are without that field: a response with
+    /// - Parameter key: if it replaces `Authorization`, the facts are without credentials: a response with
     ///   `Vary: Authorization` is for the user whom the key names, whatever credentials were sent.
     package convenience init(_ request: DiskURLCache.Request, key: RequestKey?, salt: CredentialSalt? = nil) {
+        let namesUser = key?.replacesAuthorization == true
         var fields = request.headerFields
-        if key?.replacesAuthorization == true { fields.remove("Authorization") }
-        self.init(method: request.method, fields: fields, salt: salt)
+        if namesUser { fields.remove("Authorization") }
+        self.init(method: request.method, url: namesUser ? nil : request.url, fields: fields, salt: salt)
     }
 }
 

@@ -1,6 +1,12 @@
 import Foundation
 
 extension URL {
+    /// Whether a text is a URL with a user name or a password.
+    static func hasCredentials(_ text: String) -> Bool {
+        guard text.contains(byte: UInt8(ascii: "@")), let url = URL(string: text) else { return false }
+        return url.user != nil || url.password != nil
+    }
+
     /// The text for files: without user name and password.
     var withoutCredentials: String? {
         let text = absoluteString

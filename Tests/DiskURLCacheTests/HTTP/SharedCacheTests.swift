@@ -177,6 +177,20 @@ import Testing
         return DiskURLCache(configuration: configuration)
     }
 
+    /// Foundation sends `Authorization` for them (RFC 9111 §3.5).
+    @Test(arguments: [("max-age=60", false), ("public, max-age=60", true)])
+    func credentialsOfTheURL(_ control: String, isStored: Bool) throws {
+        let scratch = try ScratchDirectory()
+        let url = try #require(URL(string: "https://user:secret@example.com/a"))
+        let response = Responses.cached(url, fields: ["Cache-Control": control])
+        for (isShared, url) in [(true, url), (false, url), (true, Responses.url("/@user/a"))] {
+            let cache = Self.open(scratch.appending(UUID().uuidString), isShared: isShared)
+            cache.storeCachedResponse(response, for: URLRequest(url: url))
+            let isFound = cache.cachedResponse(for: URLRequest(url: url)) != nil
+            #expect(isFound == (isStored || !isShared || url.user == nil))
+        }
+    }
+
     /// What an app stored for one user is not found by a server that opens the same folder, nor does the app find what
     /// the server stored.
     @Test func onOneFolder() throws {
