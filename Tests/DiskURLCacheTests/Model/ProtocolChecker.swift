@@ -32,10 +32,6 @@ struct ProtocolChecker {
 
     private var rows: [ProtocolTrace.RowPlace: Row] = [:]
     private var records: [RecordName: Record] = [:]
-    /// When a whole record of a name was last removed.
-    private var removed: [RecordName: Int] = [:]
-    /// When a pass of a cache last looked for others, or at what they told.
-    private var passes: [Int: Int] = [:]
     /// The removals that a pass of a cache has told, since the operation could not.
     private var toldLater: [Int: [(time: Int, change: DirectoryChange)]] = [:]
     /// Since when a cache owns the directory.
@@ -92,16 +88,14 @@ struct ProtocolChecker {
             {
                 return "RECORD_LOCK: a pass removes a record that is being written"
             }
-            if record.whole != nil { removed[name] = time }
             records[name] = nil
         case .clear: records = [:]
         case .die:
             for (name, record) in records where record.maker == event.cache { records[name]?.isLocked = false }
         case .look(let isThere):
             if !isThere { foundNobody[event.cache] = time }
-            if !event.isOfOperation { passes[event.cache] = time }
             if isThere { alone.remove(event.cache) } else if owners[event.cache] != nil { alone.insert(event.cache) }
-        case .read: if !event.isOfOperation { passes[event.cache] = time }
+        case .read: break
         }
         return nil
     }
@@ -109,8 +103,6 @@ struct ProtocolChecker {
     /// Whether a pass may remove a record that another cache is writing, as a removal may, which takes along what it
     /// cannot read. Its writer sees that, and takes another slot or withdraws.
     private func mayTakeWhatIsWritten(_ name: RecordName, by cache: Int) -> Bool {
-        // It removes a replaced record by its name, and has found the one that had the name before.
-        if let removed = removed[name], removed > passes[cache] ?? 0 { return true }
         // It does what a removal could not: it removes what others have announced.
         let begin = records[name].flatMap { running[$0.maker]?.steps.first?.time } ?? time
         return toldLater[cache]?.contains { $0.time > begin && $0.change.concerns(name.key) } == true

@@ -228,6 +228,42 @@
             #expect(remover.foundLater() == nil)
         }
 
+        /// A cache replaces a record. Between two of its file operations another one replaces it, too, and gives its name
+        /// to a new one.
+        @Test(arguments: [true, false]) func whatGetsTheNameOfAReplacedRecordStays(isOwner: Bool) throws {
+            let files = FaultyFileSystem()
+            let first = isOwner ? directory.open(files) : directory.open()
+            let second = isOwner ? directory.open() : directory.open(files)
+            let (writer, other) = isOwner ? (first, second) : (second, first)
+            let meetings = Mutex(0)
+            for moment in 1...60 {
+                other.put("oldest")
+                writer.look()
+                directory.clock.advance(by: 1)
+                let calls = Mutex(0)
+                files.rule = { call in
+                    guard call.isRecord, calls.next() == moment else { return nil }
+                    _ = meetings.next()
+                    for body in ["newer", "newer still", "newest"] {
+                        directory.clock.advance(by: 1)
+                        other.put(body)
+                    }
+                    return nil
+                }
+                writer.put("new")
+                files.rule = { _ in nil }
+                let expected = calls.withLock { $0 } < moment ? "new" : "newest"
+                for cache in [writer, other] {
+                    cache.forgetMemory()
+                    #expect(cache.foundLater() == expected, "call \(moment)")
+                    cache.flush()
+                    #expect(cache.foundLater() == expected, "call \(moment), after a pass")
+                }
+                #expect(try directory.records.count == 1, "call \(moment)")
+            }
+            #expect((5..<60).contains(meetings.withLock { $0 }))
+        }
+
         /// A record is written anew for a head while another cache removes it, which does not find the new one.
         @Test(arguments: [Removal.tag, .host, .key])
         func whatIsWrittenAnewDuringARemovalIsRemovedToo(what: Removal) {

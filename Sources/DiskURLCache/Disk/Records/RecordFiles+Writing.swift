@@ -74,7 +74,7 @@ extension RecordFiles {
                 record.footer.name = slot.name
                 let status = try writer.fill(slot, with: &record, place)
                 let written = LoadedRecord(
-                    footer: record.footer, metadata: record.metadata, content: .unread, status: status)
+                    footer: record.footer, metadata: record.metadata, content: .unread(nil), status: status)
                 return try disk.withIO { io throws(Errno) in
                     // The folder was cleared meanwhile, and the slot's file with it.
                     guard io.directory.identity?.folder == slot.folder else { throw Errno(EEXIST) }

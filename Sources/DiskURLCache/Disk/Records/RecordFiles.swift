@@ -221,10 +221,12 @@ struct RecordFiles: Sendable {
         let known = catalog.read { $0.rows(of: key) }
         // What this cache is writing is no record yet.
         let slots = slots.subtracting(catalog.slotsBeingWritten(of: key))
+        // See `removeReplaced`.
+        let extent = writer.isAlone() ? RecordReader.Extent.tail : .held
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
-            var reading = suspects.contains(slot) ? .damaged : reader.read(name, .tail, limit: catalog.capacity)
+            var reading = suspects.contains(slot) ? .damaged : reader.read(name, extent, limit: catalog.capacity)
             if case .damaged = reading { reading = removeIfDamaged(name, &events) }
             switch reading {
             case .record(let record):
@@ -268,9 +270,22 @@ struct RecordFiles: Sendable {
             let isReplaced = found.records.contains {
                 $0.isOfSameVariant(as: record) && rank(record.footer) < rank($0.footer)
             }
-            guard isReplaced, unlink(record.footer.name, &events) else { continue }
+            guard isReplaced, removeReplaced(record, &events) else { continue }
             found.rows.removeAll { $0.slot == record.footer.name.slot }
         }
+    }
+
+    /// Removes a record that another one replaces. Other caches may see that, too, and have given its name to a new
+    /// record by now. So among others it is removed only while its name is still its own, under its lock: no other
+    /// cache removes it for this reason meanwhile.
+    /// - Returns: whether it is gone. A record that another cache has locked stays for now.
+    private func removeReplaced(_ record: LoadedRecord, _ events: inout [DiskEvent]) -> Bool {
+        let name = record.footer.name
+        guard let file = record.file else { return unlink(name, &events) }
+        if writer.mayLock(), (try? files.lockFile(file.file)) == false { return false }
+        if status(of: name)?.identity == record.status.identity { return unlink(name, &events) }
+        examineLater(name.key)
+        return true
     }
 
     /// Reads a record again that looked damaged, and removes it if it is; returns the result. A record that another

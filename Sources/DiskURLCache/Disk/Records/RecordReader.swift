@@ -10,8 +10,8 @@ package struct LoadedRecord: Sendable {
 
     /// How the body is at hand. Except for `.unread` it was verified.
     enum Content: Sendable {
-        /// Only the tail was requested.
-        case unread
+        /// Only the tail was requested. Its file, if that was to stay open.
+        case unread(OpenFile?)
         case bytes(Data)
         /// In its file, which stays open.
         case file(OpenBody)
@@ -22,6 +22,9 @@ package struct LoadedRecord: Sendable {
 
     /// The body in its open file, if that was requested.
     var opening: OpenBody? { if case .file(let body) = content { body } else { nil } }
+
+    /// The file of a record that was read as `.held`.
+    var file: OpenFile? { if case .unread(let file) = content { file } else { nil } }
 
     /// Whether the record is of this key: different keys may share a name. The digest of a key takes time, so it is
     /// computed only to be compared.
@@ -100,6 +103,8 @@ package struct RecordReader: Sendable {
         case whole
         /// The tail; the body only if it was read together with the tail.
         case tail
+        /// The tail; the file stays open, so that no other file can have its identity.
+        case held
         /// The whole record if it is not larger than `wholeLimit`, otherwise the tail.
         case lookup
         /// The tail, and the body verified but left in its file, which stays open. Later reads use the same file, whose
@@ -112,7 +117,7 @@ package struct RecordReader: Sendable {
         paths.withRecord(name) { path in
             do throws(Errno) {
                 let file = try files.openFile(path, O_RDONLY)
-                if extent == .opened {
+                if extent == .opened || extent == .held {
                     return try read(file, name, extent, limit: limit, for: OpenFile(file, files))
                 }
                 defer { files.closeQuietly(file) }
@@ -128,7 +133,7 @@ package struct RecordReader: Sendable {
     }
 
     /// The same for an open file.
-    /// - Parameter opened: the same file, for a body that is left in it.
+    /// - Parameter opened: the same file, if it stays open.
     func read(
         _ file: Int32, _ name: RecordName, _ extent: Extent, limit: Int, for opened: OpenFile? = nil
     ) throws(Errno) -> RecordReading {
@@ -205,7 +210,7 @@ package struct RecordReader: Sendable {
         switch extent {
         case .whole: true
         case .lookup: status.size <= Self.wholeLimit
-        case .tail, .opened: false
+        case .tail, .held, .opened: false
         }
     }
 
@@ -215,7 +220,7 @@ package struct RecordReader: Sendable {
     ) throws(Errno) -> LoadedRecord.Content? {
         let footer = tail.footer
         let length = footer.bodyLength
-        if let opened {
+        if extent == .opened, let opened {
             let piece = try HeapBytes(Self.pieceLength)
             guard try checksum(ofBody: length, in: file, through: piece) == footer.bodyChecksum else { return nil }
             return .file(opened.body(count: length))
@@ -223,11 +228,12 @@ package struct RecordReader: Sendable {
         if tail.hasWholeRecord {
             let sum = tail.end.withBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
             guard sum == footer.bodyChecksum else { return nil }
+            if extent == .held { return .unread(opened) }
             // If the body is a large part of the memory, it takes over the memory instead of being copied.
             if length >= tail.end.count / 4 { return .bytes(tail.end.data(count: length)) }
             return .bytes(tail.end.withBytes { Data($0[..<length]) })
         }
-        guard wantsBytes(extent, of: tail.status) else { return .unread }
+        guard wantsBytes(extent, of: tail.status) else { return .unread(opened) }
         let body = try HeapBytes(length)
         guard try checksum(ofBody: length, in: file, through: body) == footer.bodyChecksum else { return nil }
         return .bytes(body.data(count: length))
