@@ -18,17 +18,31 @@ let package = Package(
         .target(name: "DiskURLCacheAdapters", dependencies: ["DiskURLCache"]),
         // For tools: looks into a cache's directory, and an event log.
         .target(name: "DiskURLCacheTools", dependencies: ["DiskURLCache"]),
-        // For the tests of an app: a cache in memory, a clock to set, an origin to script, recorded answers.
+        // For the tests of an app: a cache in memory, a clock to set, a disk to break, an origin to script, recorded
+        // answers.
         .target(name: "DiskURLCacheTesting", dependencies: ["DiskURLCache", "DiskURLCacheAdapters"]),
         // `swift package urlcache why URL`, also in a package that depends on this one.
         .plugin(
             name: "URLCachePlugin",
             capability: .command(
                 intent: .custom(verb: "urlcache", description: "Looks into the directory of a DiskURLCache."))),
+        // What both test targets use; in no product.
+        .target(
+            name: "TestSupport", dependencies: ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTesting"],
+            path: "Tests/TestSupport"),
         .testTarget(
             name: "DiskURLCacheTests",
-            dependencies: ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting"],
+            dependencies: [
+                "DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting", "TestSupport",
+            ],
             exclude: ["Fixtures"]),
+        // The library as its users see it: without access to the package, only what is public can be named.
+        .testTarget(
+            name: "DiskURLCachePublicTests",
+            dependencies: [
+                "DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting", "TestSupport",
+            ],
+            packageAccess: false),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -177,6 +177,7 @@ let package = Package(
             dependencies: [
                 "CachingHTTPClient",
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheTesting", package: "DiskURLCache"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

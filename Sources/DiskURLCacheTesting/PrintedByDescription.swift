@@ -20,6 +20,11 @@ extension DiskURLCache.TestClock: PrintedByDescription {
     package var printedText: String { "\(date)" }
 }
 
+extension DiskURLCache.TestDisk: PrintedByDescription {
+    /// The folder, and how the disk fails.
+    package var printedText: String { "\(folder.path), \(fault.map { "\($0)" } ?? "works")" }
+}
+
 extension DiskURLCache.Cassette: PrintedByDescription {
     /// The folder, and how many answers are in it.
     package var printedText: String { "\(folder.path), \(count) answers" }

@@ -1,1 +1,1 @@
-../../../Tests/DiskURLCacheTests/Support/Patience.swift
+../../../Tests/TestSupport/Patience.swift

@@ -1,11 +1,11 @@
 import AsyncHTTPClient
 import CachingHTTPClient
+import DiskURLCache
+import DiskURLCacheTesting
 import Foundation
 import NIOCore
 import NIOHTTP1
 import Testing
-
-@testable import DiskURLCache
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -101,14 +101,15 @@ actor ConformanceClient {
 
     private static func open(_ mode: Mode, _ clock: ManualClock, _ directory: URL) -> CachingHTTPClient {
         let isOnDisk = mode == .restartedDisk
-        var settings = DiskURLCache.Configuration(
-            memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0,
-            directory: directory.appendingPathComponent("cache"))
-        settings.clock = clock.wallClock
-        settings.isShared = [.shared, .sharedFreely].contains(mode)
-        settings.targetedFields = ["CDN-Cache-Control"]
-        settings.sharesCautiously = mode != .sharedFreely
-        settings.wrongDigest = .notStored
-        return CachingHTTPClient(cache: DiskURLCache(configuration: settings))
+        let cache = DiskURLCache.forTesting(clock: clock.testClock) { settings in
+            settings.memoryCapacity = isOnDisk ? 0 : 16 << 20
+            settings.diskCapacity = isOnDisk ? 16 << 20 : 0
+            settings.directory = directory.appendingPathComponent("cache")
+            settings.isShared = [.shared, .sharedFreely].contains(mode)
+            settings.targetedFields = ["CDN-Cache-Control"]
+            settings.sharesCautiously = mode != .sharedFreely
+            settings.wrongDigest = .notStored
+        }
+        return CachingHTTPClient(cache: cache)
     }
 }

@@ -74,8 +74,7 @@ import Testing
         request.allHTTPHeaderFields = ["X-A": "1"]
         if let name { request.allHTTPHeaderFields = ["Host": name] }
         _ = try await session.data(for: request)
-        var fields: [(name: String, value: String)] = []
-        try #require(server.requests.first).fields.forEachField { fields.append(($0, $1)) }
+        let fields = try #require(server.requests.first).fields.fields
         let hosts = fields.filter { $0.name.lowercased() == "host" }.map(\.value)
         #expect(hosts == [name ?? "127.0.0.1:\(server.port)"])
         #expect(name != nil || fields.first?.name.lowercased() == "host")

@@ -1,1 +1,1 @@
-../../../Tests/DiskURLCacheTests/Support/StorageAcceptance.swift
+../../../Tests/TestSupport/StorageAcceptance.swift

@@ -239,6 +239,11 @@ extension DiskURLCache {
         package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
             clock = WallClock(now: now)
         }
+
+        /// Replaces the system's files, for tests of an app.
+        package mutating func setFileSystem(_ files: any FileSystem) {
+            fileSystem = files
+        }
     }
 }
 

@@ -137,7 +137,7 @@ package final class LoadTable: Sendable {
         state.withLock { $0.fetches[identity]?.remove(load) == true }
     }
 
-    var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
+    package var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
 
     // MARK: Servers whose 304 fits nothing
 

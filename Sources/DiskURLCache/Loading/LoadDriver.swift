@@ -338,3 +338,39 @@ final class LoadDriver: FetchReceiver, Sendable {
         return DeliveredHead(head, fields: fields)
     }
 }
+
+#if DEBUG
+    extension DiskURLCache {
+        /// For a test that never ends: calls `say` with a line for each load that has not ended.
+        package static func forEachLoad(_ say: (String) -> Void) {
+            for load in LoadDriver.all.withLock({ Array($0.values) }) {
+                if let load = load() { say(load.waitsFor) }
+            }
+        }
+    }
+
+    extension LoadDriver {
+        /// One line: the URL, the step of the load, and what it waits for.
+        fileprivate var waitsFor: String {
+            state.withLock { state in
+                let what =
+                    switch state.machine.state {
+                    case .lookingUp: "looks up: waits for the lookup queue or the disk"
+                    case .reading, .readingForAnswer: "reads a stored body: waits for the lookup queue or the disk"
+                    case .fetching(let fetch):
+                        switch (state.sharing, state.fetch, fetch.answer) {
+                        case (.waits, _, _): "waits for another load that fetches the same"
+                        case (_, nil, _): "waits for the lookup queue, to send its request"
+                        case (_, _?, nil): "has sent its request, and waits for the head of the answer"
+                        case (_, _?, _?): "waits for the rest of the answer, has \(state.machine.arrivedBytes) bytes"
+                        }
+                    case .confirmingStorage: "waits for the word of the app or its delegate on what is stored"
+                    case .redirecting: "waits for the word of its client on a redirect"
+                    case .ended: "has ended, and its client may not have heard of it"
+                    }
+                let client = client.map { "\(type(of: $0))\($0.isPaused ? ", paused" : "")" } ?? "a refresh"
+                return "  \(state.hop.request.url): \(what) (\(client))"
+            }
+        }
+    }
+#endif

@@ -77,7 +77,7 @@ import Testing
 
     @Test func theAgeIsKnownAfterA304AndOfANewResponse() async throws {
         let origin = try OriginServer { request in
-            let fields: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"1\"", "Age": "3"]
+            let fields: OriginFields = ["Cache-Control": "max-age=10", "ETag": "\"1\"", "Age": "3"]
             return request.number == 1 ? .ok("hello", fields) : .status(304, "", ["ETag": "\"1\""])
         }
         let cache = makeCache()

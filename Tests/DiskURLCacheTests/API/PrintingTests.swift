@@ -175,6 +175,8 @@ import Testing
         samples["StubOrigin"] = origin
         samples["Response"] = DiskURLCache.StubOrigin.Response(fields: ["Set-Cookie": secret], body: secret)
         samples["TestClock"] = clock
+        samples["TestDisk"] = DiskURLCache.TestDisk()
+        samples["Fault"] = DiskURLCache.TestDisk.Fault.full
         samples["Cassette"] = try await recorded(from: origin)
 
         let caught = Caught()

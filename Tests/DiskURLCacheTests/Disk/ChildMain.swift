@@ -4,7 +4,7 @@
 
     @testable import DiskURLCache
 
-    /// What child processes of the tests do; does nothing in an ordinary run.
+    /// What child processes of the tests of this target do; does nothing in an ordinary run.
     @Suite struct ChildMain {
         @Test(.enabled(if: ChildProcess.argument("MODE") != nil, "runs in child processes only")) func run() throws {
             let directory = try #require(ChildProcess.argument("DIRECTORY"))
@@ -24,15 +24,10 @@
             case "model": ModelPeer.runInChild()
             case "owner": try OwnerScenario.runInChild(directory)
             case "nobody": ProcessScenarios.nobody(directory)
-            case "one line": try OneLineTests.runInChild(directory)
-            case "late line": try OneLineTests.runLateInChild(directory)
             case "end": try ProcessEndTests.runInChild(directory)
-            case "https": try HTTPSTests.runInChild(directory)
             case "fetches": try FetchesOfProcessesTests.runInChild(directory)
-            case "growth": try GrowthTests.runInChild(directory)
             case "verify": VerifyingTests.runInChild(directory)
             case "trace": try ProtocolTraceTests.runInChild(directory)
-            case "fast body": try FastBodyTests.runInChild(directory)
             default: Issue.record("no such mode")
             }
         }

@@ -49,20 +49,6 @@ extension IndexRow {
     }
 }
 
-/// A body whose bytes follow from a number, so that a reader can tell whose it is, and whether it is whole.
-func testBody(_ number: Int, length: Int = 1000) -> Data {
-    var state = UInt64(truncatingIfNeeded: number) &* 0x9E37_79B9_7F4A_7C15 | 1
-    var words = [UInt64]()
-    words.reserveCapacity(length / 8 + 1)
-    for _ in 0...length / 8 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        words.append(state)
-    }
-    return words.withUnsafeBytes { Data($0.prefix(length)) }
-}
-
 /// A body that tells its number, of a length that follows from it: some are large.
 enum NumberedBody {
     static func make(_ number: Int) -> Data {

@@ -153,4 +153,14 @@ import Testing
             #expect(seen.withLock { $0.isEmpty })
         }
     }
+
+    @Test func countsDoNotOverflow() {
+        var sum = DiskURLCache.Statistics()
+        for _ in 1...2 {
+            var count = DiskURLCache.Statistics()
+            count.bytesLoaded = .max - 1
+            sum.add(count)
+        }
+        #expect(sum.bytesLoaded == .max)
+    }
 }

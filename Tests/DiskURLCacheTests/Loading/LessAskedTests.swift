@@ -120,7 +120,7 @@ import Testing
 
     @Test func a304ForOtherRequestFieldsAnswersTheseTheNextTime() async throws {
         let origin = try OriginServer { request in
-            let fields: HeaderFields = ["Cache-Control": "max-age=60", "Vary": "User-Agent", "ETag": "\"1\""]
+            let fields: OriginFields = ["Cache-Control": "max-age=60", "Vary": "User-Agent", "ETag": "\"1\""]
             return request.fields["If-None-Match"] == nil ? .ok("body", fields) : .status(304, "", fields)
         }
         let (cache, url) = (makeCache(), origin.url("/a"))

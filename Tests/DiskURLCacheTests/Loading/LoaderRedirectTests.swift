@@ -11,8 +11,8 @@ import Testing
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderRedirectTests {
     /// `/a` redirects to `/b`, which answers with its number.
     private func origin(
-        _ status: Int, _ fields: HeaderFields = [:], location: String = "/b",
-        target: HeaderFields = ["Cache-Control": "max-age=60"]
+        _ status: Int, _ fields: OriginFields = [:], location: String = "/b",
+        target: OriginFields = ["Cache-Control": "max-age=60"]
     ) throws -> OriginServer {
         try OriginServer { request in
             guard request.path == "/a" else { return .ok("\(request.number)", target) }
@@ -114,7 +114,7 @@ import Testing
 
     // MARK: Cycles of stored redirects
 
-    private static let forAYear: HeaderFields = ["Cache-Control": "max-age=31536000"]
+    private static let forAYear: OriginFields = ["Cache-Control": "max-age=31536000"]
 
     /// `/a` redirected to `/b` for a year; then `/b` redirects to `/a`, for a year too, and `/a` is a page again.
     private func movedAndMovedBack() throws -> (OriginServer, hasMovedBack: Flag) {

@@ -11,7 +11,7 @@ import Testing
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderSessionTests {
     private func echo(_ name: String, vary: String? = nil) throws -> OriginServer {
         try OriginServer { request in
-            var fields: HeaderFields = ["Cache-Control": "max-age=60"]
+            var fields: OriginFields = ["Cache-Control": "max-age=60"]
             if let vary { fields.set("Vary", vary) }
             return .ok(request.fields[name] ?? "none", fields)
         }
@@ -47,8 +47,7 @@ import Testing
         var request = URLRequest(url: origin.url("/a"))
         request.allHTTPHeaderFields = ["x-ofRequest": "1"]
         _ = try await LoadingHarness.load(request, in: harness.session)
-        var names: [String] = []
-        try #require(origin.requests.first).fields.forEachField { name, _ in names.append(name) }
+        let names = try #require(origin.requests.first).fields.fields.map(\.name)
         #expect(names.contains("x-ofSession") && names.contains("x-ofRequest"))
     }
 

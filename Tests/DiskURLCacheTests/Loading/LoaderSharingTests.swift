@@ -9,7 +9,7 @@ import Testing
     private static let count = 64
 
     /// Holds the first request until all others wait for it.
-    private func origin(_ gate: Gate, _ fields: HeaderFields) throws -> OriginServer {
+    private func origin(_ gate: Gate, _ fields: OriginFields) throws -> OriginServer {
         try OriginServer { request in
             var response = OriginResponse.ok("\(request.number)", fields)
             if request.number == 1 { response.beforeHead = { gate.wait() } }
@@ -124,7 +124,7 @@ import Testing
     /// Nobody waits for a refresh, so an error that it meets is no answer, even if the origin gives it a lifetime.
     @Test(arguments: [500, 503]) func anErrorDoesNotReplaceWhatIsRefreshed(_ status: Int) async throws {
         let origin = try OriginServer { request in
-            let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
+            let fields: OriginFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
             return request.number == 2
                 ? OriginResponse(status: status, fields: fields, body: Data("error".utf8))
                 : .ok("\(request.number)", fields)

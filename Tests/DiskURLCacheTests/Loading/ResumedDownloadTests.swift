@@ -13,7 +13,7 @@ import Testing
     private struct Origin {
         var body = ResumedDownloadTests.first
         var tag = "\"1\""
-        var fields = HeaderFields()
+        var fields = OriginFields()
         /// After how many bytes of the answer's body the connection ends, for the requests to come; then none is cut.
         var cuts: [Int] = []
         /// Answers a range in its own way; nil: rightly.
@@ -201,9 +201,9 @@ import Testing
                 case 0: answer = Self.rest(from: start + 1, of: whole)
                 case 1: answer.fields.set("Content-Range", "bytes \(start)-1000000/2000000")
                 case 2: answer.fields.set("ETag", "\"2\"")
-                case 3: answer.fields.remove("ETag")
+                case 3: answer.fields["ETag"] = nil
                 case 4: answer.fields.set("ETag", "W/\"1\"")
-                case 5: answer.fields.remove("Content-Range")
+                case 5: answer.fields["Content-Range"] = nil
                 case 6: answer.fields.set("Content-Encoding", "br")
                 // The file has become shorter than the part.
                 case 7: answer.fields.set("Content-Range", "bytes 0-9/10")
@@ -259,7 +259,7 @@ import Testing
     /// A coded body, one without a tag, one with a weak tag: nothing of it stays. What does not describe the part, or
     /// that of another URL, is not gone on with.
     @Test func whatCannotGoOnBeginsAnew() async throws {
-        for fields: HeaderFields in [["ETag": "W/\"1\""], ["ETag": ""]] {
+        for fields: OriginFields in [["ETag": "W/\"1\""], ["ETag": ""]] {
             change { ($0.cuts, $0.fields) = ([500_000], fields) }
             await #expect(throws: URLError.self) { _ = try await load() }
             #expect(names.isEmpty)

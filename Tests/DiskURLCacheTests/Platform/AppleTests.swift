@@ -272,7 +272,7 @@
             func settings(_ name: String) -> DiskURLCache.Configuration {
                 self.settings(name, superclassLimit, hidesVary: hidesVary)
             }
-            var fields: HeaderFields = ["Cache-Control": "max-age=86400"]
+            var fields: OriginFields = ["Cache-Control": "max-age=86400"]
             if let vary { fields.append("Vary", vary) }
             let origin = try OriginServer.counting(fields)
             var cache = DiskURLCache(configuration: settings("first"))

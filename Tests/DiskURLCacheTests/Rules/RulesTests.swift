@@ -187,7 +187,7 @@ import Testing
     /// Where a response may live is decided once: neither a 304 nor a pin puts on disk what expires too soon for it.
     @Test func whatStaysOffTheDiskStaysOffAfterAnUpdate() async throws {
         let origin = try OriginServer { request in
-            let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+            let fields: OriginFields = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
             return request.fields["If-None-Match"] == nil ? .ok("x", fields) : .status(304, "", fields)
         }
         let clock = ManualClock()

@@ -22,7 +22,7 @@ import Testing
 
     /// Answers a condition with 304.
     private func origin(
-        _ body: String = "hello", _ fields: HeaderFields = ["Cache-Control": "max-age=3600"]
+        _ body: String = "hello", _ fields: OriginFields = ["Cache-Control": "max-age=3600"]
     ) throws -> OriginServer {
         try OriginServer { request in
             if request.method == "POST" { return .ok("done", ["Cache-Group-Invalidation": "\"news\""]) }
@@ -136,7 +136,7 @@ import Testing
         let cache = makeCache()
         let marks = Mutex(0)
         let origin = try OriginServer { request in
-            let fields: HeaderFields = ["Cache-Control": "max-age=3600", "ETag": "\"1\""]
+            let fields: OriginFields = ["Cache-Control": "max-age=3600", "ETag": "\"1\""]
             guard request.fields["If-None-Match"] != nil else { return .ok("hello", fields) }
             // While the origin answers.
             let count = marks.withLock { count in

@@ -19,19 +19,3 @@ extension DiskURLCache {
     func resolve(_ request: URLRequest) -> ResolvedRequest { core.resolve(DiskURLCache.Request(request)) }
     func invalidate(_ url: URL) { core.invalidate(url) }
 }
-
-// What no caller is told: without it a test would not know when to go on.
-
-extension DiskURLCache {
-    /// Waits until that many loads wait for the answer to another load's request.
-    func untilLoadsWait(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) async {
-        await eventually("\(count) loads that wait", sourceLocation: sourceLocation) { loads.waiterCount >= count }
-    }
-
-    var isRefreshing: Bool { loads.isRefreshing }
-
-    /// Waits until no refresh in the background is in progress.
-    func untilRefreshed(sourceLocation: SourceLocation = #_sourceLocation) async {
-        await eventually("the end of the refresh", sourceLocation: sourceLocation) { !isRefreshing }
-    }
-}

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/ConformanceAnswers.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/ConformanceAnswers.swift

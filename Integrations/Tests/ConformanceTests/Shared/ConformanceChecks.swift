@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/ConformanceChecks.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/ConformanceChecks.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/ConformanceOrigin.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/ConformanceOrigin.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/ConformancePlayer.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/ConformancePlayer.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/ConformanceRow.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/ConformanceRow.swift

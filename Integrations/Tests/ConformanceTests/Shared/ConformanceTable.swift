@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/ConformanceTable.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/ConformanceTable.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/LoopbackSocket.swift
+../../../../Tests/TestSupport/LoopbackSocket.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/ManualClock.swift
+../../../../Tests/TestSupport/ManualClock.swift

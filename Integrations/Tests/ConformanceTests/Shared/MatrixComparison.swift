@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Matrix/MatrixComparison.swift
+../../../../Tests/DiskURLCachePublicTests/Matrix/MatrixComparison.swift

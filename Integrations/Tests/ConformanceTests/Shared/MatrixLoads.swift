@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Matrix/MatrixLoads.swift
+../../../../Tests/DiskURLCachePublicTests/Matrix/MatrixLoads.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Matrix/MatrixOrigins.swift
+../../../../Tests/DiskURLCachePublicTests/Matrix/MatrixOrigins.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Matrix/MatrixShape.swift
+../../../../Tests/DiskURLCachePublicTests/Matrix/MatrixShape.swift

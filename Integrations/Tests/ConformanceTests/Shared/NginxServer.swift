@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Conformance/NginxServer.swift
+../../../../Tests/DiskURLCachePublicTests/Conformance/NginxServer.swift

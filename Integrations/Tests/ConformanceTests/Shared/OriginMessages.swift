@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/OriginMessages.swift
+../../../../Tests/TestSupport/OriginMessages.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/OriginServer.swift
+../../../../Tests/TestSupport/OriginServer.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/OriginWire.swift
+../../../../Tests/TestSupport/OriginWire.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/ScratchDirectory.swift
+../../../../Tests/TestSupport/ScratchDirectory.swift

@@ -1,1 +1,1 @@
-../../../../Tests/DiskURLCacheTests/Support/TestLength.swift
+../../../../Tests/TestSupport/TestLength.swift

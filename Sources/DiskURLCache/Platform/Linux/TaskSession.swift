@@ -23,10 +23,10 @@
     /// All is read by `Mirror`, here and nowhere else. A read touches a single property, which is set before the task
     /// is resumed and not changed after that; the position in a task is learned from one that no other thread has. If
     /// Foundation's tasks have a different layout, nothing is known, and Foundation's own class serves the load.
-    enum TaskSession {
+    package enum TaskSession {
         /// False if Foundation's tasks have a different layout, or if the environment says so, for tests and in case
         /// reading fails with some version. Then nothing is cached for URLSession.
-        static var isReadable: Bool { positions != nil }
+        package static var isReadable: Bool { positions != nil }
 
         /// The session of a task; and, if its audience depends on it, whether an async method made the task. Both are
         /// read at once, since it takes long to reach the properties of a task.

@@ -1,1 +1,0 @@
-../../../../Tests/DiskURLCacheTests/Support/Shorthands.swift
