@@ -24,21 +24,22 @@ final class StorageAdapter: StorageLayer {
 
     // MARK: Lookups
 
-    private func entries(of key: DiskKey) -> [DiskURLCache.Entry] {
+    private func entries(of key: DiskKey) -> [DiskURLCache.Entry]? {
         // An entry with a different key, perhaps put under this name by somebody else, is not an answer.
-        storage.entries(named: key.digest.hex).filter { $0.key == key }
+        storage.entries(named: key.digest.hex)?.filter { $0.key == key }
     }
 
     /// A storage may keep any number of variants. As on the built-in disk, the eight newest are used; older ones are
     /// removed when they are seen.
     func allVariants(of key: RequestKey) -> [StoredVariant]? {
         let key = key.diskKey
-        let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
+        guard let found = entries(of: key) else { return nil }
+        let entries = found.sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
         for entry in entries.dropFirst(StoredVariant.limit) { remove(key, variant: entry.entry.metadata.varyKey) }
         return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: name) }
     }
 
-    func contains(_ key: RequestKey) -> Bool { !entries(of: key.diskKey).isEmpty }
+    func contains(_ key: RequestKey) -> Bool { entries(of: key.diskKey)?.isEmpty == false }
 
     func mayContain(_ key: RequestKey) -> Bool { true }
 
@@ -58,7 +59,7 @@ final class StorageAdapter: StorageLayer {
 
     func update(_ metadata: EntryMetadata, of key: RequestKey, replacing old: EntryMetadata, usedAt: UInt64) -> Bool {
         let entries = entries(of: key.diskKey)
-        guard let found = entries.first(where: { $0.entry.metadata.isSameEntry(as: old) }) else { return false }
+        guard let found = entries?.first(where: { $0.entry.metadata.isSameEntry(as: old) }) else { return false }
         write(StoredEntry(metadata: metadata, body: found.entry.body), for: key, usedAt: usedAt)
         // A storage replaces the same variant only.
         if old.varyKey != metadata.varyKey { remove(key.diskKey, variant: old.varyKey) }

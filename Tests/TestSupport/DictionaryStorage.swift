@@ -38,7 +38,7 @@ public final class DictionaryStorage: DiskURLCache.EntryStorage {
     public var all: [DiskURLCache.Entry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
     public var count: Int { all.count }
 
-    public func entries(named name: String) -> [DiskURLCache.Entry] {
+    public func entries(named name: String) -> [DiskURLCache.Entry]? {
         state.withLock { $0.entries[name, default: []].map(\.entry) }
     }
 

@@ -114,6 +114,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private func key(ofGroup group: String) -> String { "\(root):g:\(group)" }
     /// The name of a key or a group as the server knows it.
     private func hidden(_ name: String, _ purpose: String = "name") -> String { secret?.name(name, purpose) ?? name }
+    /// A variant is a digest of what the request had in the fields of `Vary`, which may be guessed.
+    /// - Parameter name: as `hidden` made it.
+    private func hidden(variant: String, of name: String) -> String { hidden("\(name):\(variant)", "variant") }
     private func freshToken() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
 
     // MARK: Asking
@@ -146,8 +149,11 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             return nil
         }
         if let last = delayed.last {
-            if replies.prefix(delayed.count).contains(where: \.isError), !forgetLog() { return nil }
+            let isFull = replies.prefix(delayed.count).contains(where: \.isError)
+            if isFull, !forgetLog() { return nil }
             state.withLockedValue { state in state.delayed.removeAll { $0.number <= last.number } }
+            // What came with them was found before everything was removed.
+            if isFull { return ask(commands) }
         }
         // All parts together might not arrive within the timeout, and then never would.
         return isLastPart ? Array(replies.dropFirst(delayed.count)) : ask(commands)
@@ -164,17 +170,19 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     // MARK: Lookups
 
-    public func entries(named name: String) -> [DiskURLCache.Entry] {
+    public func entries(named name: String) -> [DiskURLCache.Entry]? {
         let name = hidden(name)
         let command = RESPCommand(
             .lookup, keys: [log, key(of: name)], root, name, String(configuration.maximumEntrySize))
-        guard let reply = ask([command], about: name)?.last else { return [] }
+        guard let reply = ask([command], about: name)?.last else { return nil }
         let found = reply.list ?? []
         return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
             guard let variant = found[index].text, case .bytes(let record) = found[index + 1],
                 record.readableBytes > 0
             else { return nil }
-            if let entry = entry(in: record, of: name, variant), entry.variant == variant { return entry }
+            if let entry = entry(in: record, of: name, variant), hidden(variant: entry.variant, of: name) == variant {
+                return entry
+            }
             _ = ask([erasure(of: variant, key: key(of: name))])
             report(
                 RedisFailure(
@@ -204,7 +212,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             return replaceByNothing(entry, of: name)
         }
         let encoded = entry.encoded().map { record in
-            secret?.seal(record, bodyLength: entry.bytes, at: "\(name):\(entry.variant)") ?? record
+            secret?.seal(record, bodyLength: entry.bytes, at: "\(name):\(hidden(variant: entry.variant, of: name))")
+                ?? record
         }
         guard let record = encoded, record.count <= configuration.maximumEntrySize else {
             report(
@@ -246,8 +255,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         storing entry: DiskURLCache.Entry, _ record: Data, named name: String, at position: Position
     ) -> RESPCommand {
         let head = [
-            root, name, entry.variant, position.token, String(position.number), String(milliseconds(of: entry)),
-            String(configuration.maximumEntrySize),
+            root, name, hidden(variant: entry.variant, of: name), position.token, String(position.number),
+            String(milliseconds(of: entry)), String(configuration.maximumEntrySize),
         ]
         return RESPCommand(
             .store, keys: [log, key(of: name)],
@@ -266,12 +275,14 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     /// Does not store the entry, and removes the one that it would have replaced.
     private func replaceByNothing(_ entry: DiskURLCache.Entry, of name: String) {
-        if ask([erasure(of: entry.variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
+        let variant = hidden(variant: entry.variant, of: name)
+        if ask([erasure(of: variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
     }
 
     /// It is not known whether the store succeeded. The entry is removed before the name is looked up again.
     private func doubt(_ entry: DiskURLCache.Entry, of name: String) {
-        state.withLockedValue { $0.doubts.add(entry.variant, of: name) }
+        let variant = hidden(variant: entry.variant, of: name)
+        state.withLockedValue { $0.doubts.add(variant, of: name) }
     }
 
     private func reportFull() {
@@ -313,7 +324,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private func removal(_ criteria: DiskURLCache.Criteria) -> Removal {
         let scope: DiskURLCache.Criteria.Scope =
             switch criteria.scope {
-            case .name(let name, let variant): .name(hidden(name), variant: variant)
+            case .name(let name, let variant):
+                .name(hidden(name), variant: variant.map { hidden(variant: $0, of: hidden(name)) })
             case .group(let group): .group(hidden(group, "group"))
             case .everything: .everything
             default: .anywhere

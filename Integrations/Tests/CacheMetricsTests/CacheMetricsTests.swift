@@ -209,7 +209,7 @@ import Testing
 private final class RemoteStorage: DiskURLCache.EntryStorage {
     let isAskedInTask = NIOLockedValueBox<[Bool]>([])
 
-    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func entries(named name: String) -> [DiskURLCache.Entry]? { [] }
     func store(_ entry: DiskURLCache.Entry, named name: String) {}
     func removeEntries(matching criteria: DiskURLCache.Criteria) {}
     func flush() {}

@@ -21,7 +21,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
     let mayFlush = DispatchSemaphore(value: 0)
     let flushes = NIOLockedValueBox<[Place]>([])
 
-    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func entries(named name: String) -> [DiskURLCache.Entry]? { [] }
     func store(_ entry: DiskURLCache.Entry, named name: String) {}
     func removeEntries(matching criteria: DiskURLCache.Criteria) {}
 

@@ -22,6 +22,7 @@ extension DiskURLCache.Configuration {
             settings.keepsURLs = keepsURLs
             settings.maximumAccessAge = maximumTimeUnused?.seconds
             settings.maximumStorageAge = maximumTimeStored?.seconds
+            settings.hasFileProtection = platform.locksOnlyInPasses
             if platform.locksOnlyInPasses, !Self.isInOwnContainer(directory, home: container) {
                 settings.passActivity = passActivity
             }

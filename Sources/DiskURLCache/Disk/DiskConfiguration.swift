@@ -31,6 +31,8 @@ package struct DiskConfiguration: Sendable {
     /// Called on the maintenance queue after the directory was opened, also if the path leads to a different one, with
     /// the folders that contain files.
     var prepareFolders: (@Sendable ([String]) -> Void)?
+    /// Whether the system may refuse files until the device is unlocked.
+    var hasFileProtection = false
     /// Asks for the time of a pass, on systems that suspend processes. Files are locked only within that time. Nil
     /// elsewhere.
     var passActivity: PassTime.Activity?

@@ -114,8 +114,7 @@ extension DiskStore {
     private func mayBeReadLater(_ error: Errno) -> Bool {
         switch error.code {
         case EMFILE, ENFILE, ENOMEM: true
-        // Files may be protected until the device is unlocked.
-        case EPERM, EACCES: passTime != nil
+        case EPERM, EACCES: configuration.hasFileProtection
         default: false
         }
     }

@@ -138,7 +138,7 @@ extension DiskStore {
                 savedAt = time
             case .missing: break
             // No descriptor is free, or the device is locked. The file is not replaced: a later pass reads it.
-            case .notPermitted where passTime != nil, .unreadable: return
+            case .notPermitted where configuration.hasFileProtection, .unreadable: return
             case .rejected, .notPermitted: isRejected = true
             }
         }

@@ -348,6 +348,13 @@ extension TieredStore {
         // what is written after its removal. No look shows that: its last row may still come. It takes the entry out
         // of memory. What the disk is still to write was never there to be removed.
         if diskStore != nil, !isUnwritten(variant.metadata, of: key) { return isConfirmed }
+        // Another process has put a later response into the app's storage.
+        let isSuperseded =
+            diskStore == nil
+            && disk.variants(of: key).contains {
+                $0.metadata.varyKey == variant.metadata.varyKey && $0.metadata.sequence > variant.metadata.sequence
+            }
+        if isSuperseded { return false }
         return disk.write(entry.with(metadata), for: key, usedAt: now) != .superseded
     }
 }

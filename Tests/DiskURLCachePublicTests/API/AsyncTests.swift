@@ -112,7 +112,7 @@ private final class CountingStorage: DiskURLCache.EntryStorage {
         self.entries = entries
     }
 
-    func entries(named name: String) -> [DiskURLCache.Entry] {
+    func entries(named name: String) -> [DiskURLCache.Entry]? {
         counts.withLock { $0.lookups += 1 }
         return entries()
     }

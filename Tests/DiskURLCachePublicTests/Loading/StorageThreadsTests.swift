@@ -29,7 +29,7 @@ import Testing
 
         var isShared: Bool { true }
 
-        func entries(named name: String) -> [DiskURLCache.Entry] {
+        func entries(named name: String) -> [DiskURLCache.Entry]? {
             note()
             return storage.entries(named: name)
         }

@@ -38,6 +38,29 @@ import Testing
             #expect(network.requests.count == asked + 1, "the other variant is still there")
         }
     }
+
+    /// It may have a later response, so nothing stands in for it.
+    @Test func aFallbackDoesNotStandIn() throws {
+        let bundle = try ScratchDirectory()
+        let request = Responses.request("/a")
+        func store(_ body: String, in cache: DiskURLCache) {
+            cache.storeCachedResponse(Responses.cached(request.url!, body), for: request)
+            cache.flush()
+        }
+        store("older", in: DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: bundle.url))
+        let storage = AbsentStorage()
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        configuration.diskStorage = storage
+        configuration.fallbackDirectories = [bundle.url]
+        let cache = DiskURLCache(configuration: configuration)
+        #expect(cache.cachedResponse(for: request)?.data == Data("older".utf8))
+        store("newer", in: cache)
+        cache.removeAllCachedResponses(from: .memory)
+        storage.isAbsent = true
+        #expect(cache.cachedResponse(for: request) == nil)
+        storage.isAbsent = false
+        #expect(cache.cachedResponse(for: request)?.data == Data("newer".utf8))
+    }
 }
 
 /// Keeps entries by name and variant, as a server does, and removals until it is there again.
@@ -72,8 +95,8 @@ private final class AbsentStorage: DiskURLCache.EntryStorage {
         }
     }
 
-    func entries(named name: String) -> [DiskURLCache.Entry] {
-        state.withLock { $0.isAbsent ? [] : Array($0.entries[name, default: [:]].values) }
+    func entries(named name: String) -> [DiskURLCache.Entry]? {
+        state.withLock { $0.isAbsent ? nil : Array($0.entries[name, default: [:]].values) }
     }
 
     func store(_ entry: DiskURLCache.Entry, named name: String) {

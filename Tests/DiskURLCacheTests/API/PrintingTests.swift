@@ -272,7 +272,7 @@ private final class SecretStorage: DiskURLCache.EntryStorage {
     let entries = Mutex<[DiskURLCache.Entry]>([])
     let criteria = Mutex<[DiskURLCache.Criteria]>([])
 
-    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func entries(named name: String) -> [DiskURLCache.Entry]? { [] }
     func store(_ entry: DiskURLCache.Entry, named name: String) { entries.withLock { $0.append(entry) } }
     func removeEntries(matching criteria: DiskURLCache.Criteria) { self.criteria.withLock { $0.append(criteria) } }
     func flush() {}

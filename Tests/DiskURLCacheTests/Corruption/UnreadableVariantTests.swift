@@ -39,12 +39,14 @@ import Testing
     }
 
     /// What cannot be read at this moment is a miss, and is found as soon as it can be read: neither an older response
-    /// nor the other variant stands in for it.
-    @Test(arguments: [EMFILE, ENFILE, ENOMEM], ["older", "variant"])
+    /// nor the other variant stands in for it. `EPERM` is that of a locked device, in the app's own container.
+    @Test(arguments: [EMFILE, ENFILE, ENOMEM, EPERM], ["older", "variant"])
     func whatCannotBeReadIsAMissForThatMoment(error: Int32, what: String) throws {
         func cache(_ name: String, _ change: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
             var configuration = DiskURLCache.Configuration(
                 memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: fixture.scratch.appending(name))
+            configuration.platform.locksOnlyInPasses = error == EPERM
+            configuration.container = fixture.scratch.url.path
             change(&configuration)
             return DiskURLCache(configuration: configuration)
         }

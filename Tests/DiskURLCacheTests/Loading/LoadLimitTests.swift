@@ -172,7 +172,7 @@ import Testing
     @Test func aDeadlineDoesNotWaitForLookups() async throws {
         final class Held: DiskURLCache.EntryStorage {
             let gate = Gate()
-            func entries(named name: String) -> [DiskURLCache.Entry] {
+            func entries(named name: String) -> [DiskURLCache.Entry]? {
                 gate.wait()
                 return []
             }

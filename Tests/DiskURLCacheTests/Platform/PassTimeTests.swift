@@ -59,6 +59,28 @@ import Testing
         #expect(store.body(.test("b")) == testBody(2))
     }
 
+    /// Each pass takes the directory's lock again, and reads the changes from the first one on.
+    @Test func whatWasToldBeforeIsNotToldAgain() throws {
+        let (store, other) = (
+            fixture.open { $0.passActivity = Self.granting }, fixture.open { $0.passActivity = Self.granting }
+        )
+        for store in [store, other] { store.flush() }
+        let told = Mutex<[DirectoryChange]>([])
+        store.observeChanges { changes in told.withLock { $0 += changes } }
+        other.removeAll()
+        store.checkNow()
+        #expect(told.withLock { $0 }.contains(.removedAll))
+        told.withLock { $0 = [] }
+        for number in 0..<3 {
+            store.store(.test(testBody(number)), for: key)
+            store.flush()
+        }
+        #expect(told.withLock { $0 } == [])
+        other.remove(key)
+        store.flush()
+        #expect(told.withLock { $0 }.contains(.removed(key.name)))
+    }
+
     /// Between passes no row takes note of a use.
     @Test func whatIsUsedBetweenPassesDoesNotExpire() throws {
         let clock = ManualClock()
@@ -302,7 +324,8 @@ import Testing
 
 /// A device that is locked: files are there and cannot be read.
 @Suite struct LockedDeviceTests {
-    @Test(arguments: [EPERM, EACCES]) func anIndexThatCannotBeReadIsAMissAndIsKept(_ code: Int32) throws {
+    @Test(arguments: [EPERM, EACCES], [true, false])
+    func anIndexThatCannotBeReadIsAMissAndIsKept(_ code: Int32, isInOwnContainer: Bool) throws {
         let fixture = try DiskFixture()
         let key = RequestKey.test("a")
         do {
@@ -316,8 +339,10 @@ import Testing
             guard call.operation == .open, call.name == "index.plist" || call.isRecord else { return nil }
             return .error(code)
         }
-        // Only systems that suspend processes lock files together with the device.
-        let store = fixture.open(files: files) { $0.passActivity = PassTimeTests.granting }
+        let store = fixture.open(files: files) {
+            $0.hasFileProtection = true
+            if !isInOwnContainer { $0.passActivity = PassTimeTests.granting }
+        }
         store.flush()
         #expect(store.body(key) == nil)
         store.flush()

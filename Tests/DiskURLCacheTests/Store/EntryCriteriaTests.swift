@@ -199,7 +199,7 @@ final class RecordingStorage: DiskURLCache.EntryStorage, @unchecked Sendable {
     var isShared = false
 
     var all: [DiskURLCache.Entry] { entries.withLock { $0.values.flatMap(\.self) } }
-    func entries(named name: String) -> [DiskURLCache.Entry] { entries.withLock { $0[name] ?? [] } }
+    func entries(named name: String) -> [DiskURLCache.Entry]? { entries.withLock { $0[name] ?? [] } }
 
     func store(_ entry: DiskURLCache.Entry, named name: String) {
         beforeStore.withLock { announce in

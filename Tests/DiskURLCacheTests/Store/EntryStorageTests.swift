@@ -86,6 +86,30 @@ import Testing
         #expect(cache.statistics.diskHits == 1)
     }
 
+    /// Another process has put a later response into the storage: a pin of what this one has in memory does not put that
+    /// in its place.
+    @Test func aPinBringsNoOlderResponseBack() throws {
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = disk
+        let (cache, other) = (DiskURLCache(configuration: configuration), DiskURLCache(configuration: configuration))
+        let request = Responses.request("/a")
+        for (cache, body) in [(cache, "older"), (other, "newer")] {
+            cache.storeCachedResponse(Responses.cached(request.url!, body), for: request)
+            cache.flush()
+        }
+        #expect(cache.cachedResponse(for: request)?.data == Data("older".utf8))
+        cache.setPinned(true, for: request)
+        cache.flush()
+        #expect(disk.all.map(\.entry.body) == [Data("newer".utf8)])
+        #expect(cache.cachedResponse(for: request)?.data == Data("newer".utf8))
+        // What the storage has dropped, it gets again.
+        disk.removeEntries(matching: .everything)
+        cache.setPinned(true, for: request)
+        cache.flush()
+        #expect(disk.all.map(\.entry.body) == [Data("newer".utf8)])
+    }
+
     @Test(arguments: [true, false]) func theURLReachesTheStorageWhenURLsAreKept(keepsURLs: Bool) throws {
         let disk = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))

@@ -197,22 +197,6 @@
             guest.wake()
         }
 
-        /// A listing that fails makes nothing known, so that the next removal lists again.
-        @Test func aGuestThatCouldNotListTheFolderListsItLater() throws {
-            let owner = directory.open()
-            owner.put("a")
-            let files = FaultyFileSystem()
-            let guest = directory.open(files)
-            for cache in [owner, guest] { cache.rest() }
-            files.rule = { $0.operation == .list ? .error(EIO) : nil }
-            guest.remove(.resource, "/b")
-            #expect(files.faults > 0)
-            files.rule = { _ in nil }
-            guest.remove(.resource, "/a")
-            #expect(try directory.records.isEmpty)
-            for cache in [owner, guest] { cache.wake() }
-        }
-
         /// In a directory that cannot be written any more.
         @Test(arguments: [EROFS, EACCES]) func aGuestThatMayOnlyReadTheChangesHearsOfThem(error: Int32) {
             let owner = directory.open()
@@ -233,6 +217,20 @@
             #expect(guest.foundLater("/memory") == "memory")
             #expect(files.faults > 0)
             other.close()
+        }
+
+        /// A folder that another process writes, and this one has on a file system that it may only read.
+        @Test func aGuestThatMayOnlyReadTheFolderKeepsNothingInMemory() {
+            let owner = directory.open()
+            owner.put("a")
+            let files = FaultyFileSystem { call in
+                call.operation == .open && call.flags & O_ACCMODE != O_RDONLY ? .error(EROFS) : nil
+            }
+            let guest = directory.open(files)
+            #expect(guest.foundLater() == "a")
+            owner.remove(.key)
+            #expect(guest.foundLater() == nil)
+            #expect(files.faults > 0)
         }
 
         // MARK: A cache that comes

@@ -165,6 +165,15 @@ final class ChangeFile {
         return read(to: size)
     }
 
+    /// The rows of other caches that were read before, and those that were not; nil if some cannot be read.
+    func readAgain() -> (known: [DirectoryChange], news: [DirectoryChange])? {
+        let end = offset
+        offset = 0
+        guard let known = read(to: end), let size = try? files.status(opened.file).size, let news = read(to: size)
+        else { return nil }
+        return (known, news)
+    }
+
     /// The keys that other caches have named in any row. Rows that were not read yet are still to be read.
     var announcedKeys: Set<KeyName> {
         let known = offset

@@ -188,11 +188,8 @@ final class Membership: Sendable {
                 tellUntoldRemovals(&state, store)
             } catch {
                 state.failure = error.code
-                // If nothing can be made here, nothing can be removed either. Otherwise the owner, if there is one,
-                // does not know of this cache.
-                let isUnchanging = error.isNotPermitted || error.code == EROFS
-                let isOwned = (try? place.files.status(at: place.paths.lock)) != nil
-                if !isUnchanging, isOwned { store.heed([.removedAll]) }
+                // The owner, if there is one, does not know of this cache, and tells it nothing.
+                if (try? place.files.status(at: place.paths.lock)) != nil { store.heed([.removedAll]) }
                 return
             }
         }
@@ -261,13 +258,15 @@ final class Membership: Sendable {
                 return
             }
             let wasNoticed = !place.isHeld || file.isNoticed
-            let changes = file.readAll() ?? [.removedAll]
+            let rows = file.readAgain()
             // The previous owner may have died before it noticed the file, so that its removals were never reported.
             if !wasNoticed {
                 // Without the first row the second one is not true: a later owner would tell nothing.
                 if tell(.removedAll, &state, store) { tell(.noticed, &state, store) }
             }
-            store.heed(changes + (wasNoticed ? [] : [.removedAll]))
+            // What this cache has heeded before says only what guests were writing, not again what to forget.
+            for change in rows?.known ?? [] { store.catalog.note(change) }
+            store.heed((rows?.news ?? [.removedAll]) + (wasNoticed ? [] : [.removedAll]))
         }
     }
 
@@ -353,8 +352,8 @@ final class Membership: Sendable {
             do throws(Errno) {
                 if let size = try file.append(change) {
                     let changes = size == file.offset ? [] : file.read(to: size)
-                    if file.isWorn(size) { replace(file, &state, store) }
                     if changes != [] { store.heed(changes ?? [.removedAll]) }
+                    if file.isWorn(size) { replace(file, &state, store) }
                     return true
                 }
                 come(&state, store, true)
