@@ -14,8 +14,8 @@ extension DiskURLCache {
     ///
     /// A load waits for each call, so a storage that uses the network must limit the time of a call.
     public protocol EntryStorage: Sendable {
-        /// All entries under a name, one for each variant, in any order. Nil if they cannot be read at this moment: that
-        /// is a miss, and a fallback directory does not stand in.
+        /// All entries under a name, one for each variant, in any order. Nil if they cannot be read at this moment:
+        /// that is a miss, and a fallback directory does not stand in.
         /// - Parameter name: 64 hexadecimal digits: the SHA-256 of the key.
         func entries(named name: String) -> [Entry]?
 

@@ -86,8 +86,8 @@ import Testing
         #expect(cache.statistics.diskHits == 1)
     }
 
-    /// Another process has put a later response into the storage: a pin of what this one has in memory does not put that
-    /// in its place.
+    /// Another process has put a later response into the storage: a pin of what this one has in memory does not put
+    /// that in its place.
     @Test func aPinBringsNoOlderResponseBack() throws {
         let disk = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))

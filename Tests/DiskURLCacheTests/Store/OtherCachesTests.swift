@@ -228,8 +228,8 @@
             #expect(remover.foundLater() == nil)
         }
 
-        /// A cache replaces a record. Between two of its file operations another one replaces it, too, and gives its name
-        /// to a new one.
+        /// A cache replaces a record. Between two of its file operations another one replaces it, too, and gives its
+        /// name to a new one.
         @Test(arguments: [true, false]) func whatGetsTheNameOfAReplacedRecordStays(isOwner: Bool) throws {
             let files = FaultyFileSystem()
             let first = isOwner ? directory.open(files) : directory.open()
