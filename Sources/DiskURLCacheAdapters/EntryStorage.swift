@@ -9,13 +9,13 @@ extension DiskURLCache {
     /// An app writes four methods, and the properties whose defaults do not suit it. The cache calls them several at
     /// once: for a load on a queue of the cache, never on a thread of Swift's pool, so that a method may wait for a
     /// task; for a call of the app on the thread of that call. The methods must not call the cache. No method throws: a
-    /// storage that cannot read or write an entry drops it, and the next lookup is a miss.
+    /// storage that cannot write an entry, or finds it damaged, drops it, and the next lookup is a miss.
     /// `StorageAcceptance` in the library's tests is a suite for any implementation.
     ///
     /// A load waits for each call, so a storage that uses the network must limit the time of a call.
     public protocol EntryStorage: Sendable {
         /// All entries under a name, one for each variant, in any order. Nil if they cannot be read at this moment:
-        /// that is a miss, and a fallback directory does not stand in.
+        /// that is a miss, unless memory has a response of this process, and no fallback directory stands in.
         /// - Parameter name: 64 hexadecimal digits: the SHA-256 of the key.
         func entries(named name: String) -> [Entry]?
 

@@ -3,7 +3,7 @@ import Foundation
 
 extension DiskURLCache {
     /// A folder for a cache under test, on a disk that fails when the test says so: to see what an app does on a full
-    /// disk, or while the device is locked. It works as any disk as long as ``fault`` is nil.
+    /// or a broken disk. It works as any disk as long as ``fault`` is nil.
     ///
     /// ```swift no-check
     /// let disk = DiskURLCache.TestDisk()
@@ -22,8 +22,7 @@ extension DiskURLCache {
             case full
             /// Nothing can be read, as from a broken disk (`EIO`).
             case unreadable
-            /// Nothing can be opened, made, moved or removed, as while the device is locked, or in a folder of another
-            /// user (`EACCES`).
+            /// Nothing can be opened, made, moved or removed, as in a folder of another user (`EACCES`).
             case notPermitted
         }
 
@@ -34,7 +33,7 @@ extension DiskURLCache {
         private var current: Fault?
         private let system = SystemFiles()
 
-        /// Makes an empty folder in the temporary directory.
+        /// Names a folder in the temporary directory, which a cache makes.
         public init() {
             folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("TestDisk-\(UUID().uuidString)", isDirectory: true)
@@ -44,7 +43,8 @@ extension DiskURLCache {
             try? FileManager.default.removeItem(at: folder)
         }
 
-        /// How the disk fails from now on; nil if it works. Files that a cache has open fail too.
+        /// How the disk fails from now on; nil if it works. Where it is full or unreadable, files that a cache has open
+        /// are, too.
         public var fault: Fault? {
             get { lock.withLock { current } }
             set { lock.withLock { current = newValue } }

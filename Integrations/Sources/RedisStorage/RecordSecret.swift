@@ -22,7 +22,7 @@ struct RecordSecret: Sendable {
 
     func code(of message: [UInt8]) -> [UInt8] { Array(HMAC<SHA256>.authenticationCode(for: message, using: key)) }
 
-    /// The name that is used on the server instead of that of a key or group.
+    /// The name that is used on the server instead of that of a key, group or variant.
     func name(_ name: String, _ purpose: String) -> String {
         code(of: Array("\(purpose)\n\(name)".utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

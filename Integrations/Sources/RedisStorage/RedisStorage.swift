@@ -116,7 +116,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private func hidden(_ name: String, _ purpose: String = "name") -> String { secret?.name(name, purpose) ?? name }
     /// A variant is a digest of what the request had in the fields of `Vary`, which may be guessed.
     /// - Parameter name: as `hidden` made it.
-    private func hidden(variant: String, of name: String) -> String { hidden("\(name):\(variant)", "variant") }
+    private func hidden(variant: String, of name: String) -> String {
+        secret?.name("\(name):\(variant)", "variant") ?? variant
+    }
     private func freshToken() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
 
     // MARK: Asking

@@ -91,13 +91,14 @@ final class TieredStore: Sendable {
     func isUnknownBelow(_ key: RequestKey) -> Bool { fallbacks.isEmpty && disk?.mayContain(key) != true }
 
     /// Reads all layers. From then on memory knows all variants of the key. If the disk cannot be read at this moment,
-    /// this is a miss, and nothing is remembered: what the other layers have could be older.
+    /// this is a miss, and nothing is remembered: what the other layers have could be older. An app's storage may be
+    /// away for long: what memory has of this process's own loads answers meanwhile.
     private func read(_ key: RequestKey) -> [StoredVariant] {
         let generation = memory.generation(of: key)
         let known = memory.value(for: key)?.variants ?? []
         var below: [StoredVariant] = []
         if let disk {
-            guard let all = disk.allVariants(of: key) else { return [] }
+            guard let all = disk.allVariants(of: key) else { return diskStore == nil ? known : [] }
             below = all
         }
         if let diskStore, diskStore.isShared, !below.isEmpty {

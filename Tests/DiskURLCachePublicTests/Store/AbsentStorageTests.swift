@@ -61,6 +61,25 @@ import Testing
         storage.isAbsent = false
         #expect(cache.cachedResponse(for: request)?.data == Data("newer".utf8))
     }
+
+    /// What this process has stored meanwhile is in memory, whichever variants the storage may have.
+    @Test func memoryGoesOn() {
+        let storage = AbsentStorage()
+        storage.isAbsent = true
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
+        let fields = ["Cache-Control": "max-age=60", "Vary": "A"]
+        for value in ["1", "2"] {
+            let request = Responses.request("/a", fields: ["A": value])
+            cache.storeCachedResponse(Responses.cached(request.url!, value, fields: fields), for: request)
+            cache.flush()
+        }
+        for value in ["1", "2", "1"] {
+            let found = cache.cachedResponse(for: Responses.request("/a", fields: ["A": value]))
+            #expect(found?.data == Data(value.utf8))
+        }
+    }
 }
 
 /// Keeps entries by name and variant, as a server does, and removals until it is there again.

@@ -347,7 +347,7 @@
             }
         }
 
-        /// A full disk: each removal is told, by an empty file.
+        /// A full disk: each removal is told by an empty file, at once or by the next look.
         @Test func aFullDiskIsToldEachTime() async throws {
             let cache = directory.open()
             let files = FaultyFileSystem {

@@ -258,15 +258,15 @@ final class Membership: Sendable {
                 return
             }
             let wasNoticed = !place.isHeld || file.isNoticed
-            let rows = file.readAgain()
-            // The previous owner may have died before it noticed the file, so that its removals were never reported.
-            if !wasNoticed {
-                // Without the first row the second one is not true: a later owner would tell nothing.
-                if tell(.removedAll, &state, store) { tell(.noticed, &state, store) }
-            }
             // What this cache has heeded before says only what guests were writing, not again what to forget.
+            let rows = file.readAgain()
             for change in rows?.known ?? [] { store.catalog.note(change) }
-            store.heed((rows?.news ?? [.removedAll]) + (wasNoticed ? [] : [.removedAll]))
+            store.heed(rows?.news ?? [.removedAll])
+            if wasNoticed { return }
+            // The previous owner may have died before it noticed the file, so that its removals were never reported.
+            // Without the first row the second one is not true: a later owner would tell nothing.
+            if tell(.removedAll, &state, store) { tell(.noticed, &state, store) }
+            store.heed([.removedAll])
         }
     }
 

@@ -84,9 +84,7 @@ extension RecordFiles {
                     }
                     let isKept = try publish(written, in: slot, place, usedAt: usedAt, &io.events)
                     // If the new metadata make it a different variant, it did not replace the old record.
-                    if isKept, let rewritten, self.status(of: rewritten.name) != nil {
-                        unlink(rewritten.name, &io.events)
-                    }
+                    if isKept, let rewritten { removeReplaced(rewritten, &io.events) }
                     return isKept
                 }
             } catch {
@@ -168,7 +166,7 @@ extension RecordFiles {
     }
 
     /// Whether the slot has a different file by now, or none. False if that cannot be found out.
-    private func isGone(_ name: RecordName, _ written: FileIdentity) -> Bool {
+    func isGone(_ name: RecordName, _ written: FileIdentity) -> Bool {
         do throws(Errno) {
             return try paths.withRecord(name) { path throws(Errno) in try files.status(at: path) }.identity != written
         } catch {

@@ -221,8 +221,6 @@ struct RecordFiles: Sendable {
         let known = catalog.read { $0.rows(of: key) }
         // What this cache is writing is no record yet.
         let slots = slots.subtracting(catalog.slotsBeingWritten(of: key))
-        // See `removeReplaced`.
-        let extent = writer.isAlone() ? RecordReader.Extent.tail : .held
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
@@ -270,10 +268,22 @@ struct RecordFiles: Sendable {
             let isReplaced = found.records.contains {
                 $0.isOfSameVariant(as: record) && rank(record.footer) < rank($0.footer)
             }
-            guard isReplaced, removeReplaced(record, &events) else { continue }
+            // The record that was just written is no answer any more, also while another cache is removing it.
+            guard isReplaced, removeReplaced(record, &events) || record.footer.name.slot == slot else { continue }
             found.rows.removeAll { $0.slot == record.footer.name.slot }
         }
     }
+
+    /// Removes the record with this footer, if it is still there.
+    func removeReplaced(_ footer: RecordFooter, _ events: inout [DiskEvent]) {
+        guard case .record(let record) = reader.read(footer.name, extent, limit: catalog.capacity),
+            record.footer == footer
+        else { return }
+        _ = removeReplaced(record, &events)
+    }
+
+    /// How a record is read that may have to be removed: among others its file stays open.
+    private var extent: RecordReader.Extent { writer.isAlone() ? .tail : .held }
 
     /// Removes a record that another one replaces. Other caches may see that, too, and have given its name to a new
     /// record by now. So among others it is removed only while its name is still its own, under its lock: no other
@@ -283,7 +293,7 @@ struct RecordFiles: Sendable {
         let name = record.footer.name
         guard let file = record.file else { return unlink(name, &events) }
         if writer.mayLock(), (try? files.lockFile(file.file)) == false { return false }
-        if status(of: name)?.identity == record.status.identity { return unlink(name, &events) }
+        guard isGone(name, record.status.identity) else { return unlink(name, &events) }
         examineLater(name.key)
         return true
     }
@@ -298,7 +308,7 @@ struct RecordFiles: Sendable {
                 guard writer.mayLock(), try files.lockFile(file) else { return .damaged }
                 // While this cache holds the lock, no other one removes the record as damaged, and none is writing it.
                 let again = reader.read(name, .opened, limit: catalog.capacity)
-                guard case .damaged = again else { return again }
+                guard case .damaged = again else { return reader.read(name, extent, limit: catalog.capacity) }
                 // The record was removed, and a new one is being written in its place.
                 guard files.isStill(file, at: path) else { return .damaged }
                 try files.unlink(path)
