@@ -29,8 +29,9 @@ extension RedisStorage {
         public let prefix: String
         /// A secret that the processes know, but not the server and its other users. A record that was written without
         /// it is ignored, and names, variants, URLs, header fields and messages cannot be read or guessed without it;
-        /// bodies can be read. Use 32 random bytes; fewer than 16 are an error when the storage is made. A cache with a
-        /// different secret, or with none, finds nothing. Nil, the default: everybody with write access can forge responses.
+        /// bodies can be read. Use 32 random bytes; fewer than 16 are an error when the storage is made. A cache with
+        /// a different secret, or with none, finds nothing. Nil, the default: everybody with write access can forge
+        /// responses.
         public var secret: Data?
         /// The seconds that a call waits for the server at most; then it is a miss.
         public var timeout: TimeInterval = 0.1
