@@ -221,6 +221,8 @@ struct RecordFiles: Sendable {
         let known = catalog.read { $0.rows(of: key) }
         // What this cache is writing is no record yet.
         let slots = slots.subtracting(catalog.slotsBeingWritten(of: key))
+        // Asked for once: it takes a lock.
+        let extent = self.extent
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
