@@ -241,6 +241,8 @@
                 writer.look()
                 directory.clock.advance(by: 1)
                 let calls = Mutex(0)
+                // The calls are those of the store alone, which has its number before the others.
+                writer.rest()
                 files.rule = { call in
                     guard call.isRecord, calls.next() == moment else { return nil }
                     _ = meetings.next()
@@ -252,6 +254,7 @@
                 }
                 writer.put("new")
                 files.rule = { _ in nil }
+                writer.wake()
                 let expected = calls.withLock { $0 } < moment ? "new" : "newest"
                 for cache in [writer, other] {
                     cache.forgetMemory()
