@@ -206,16 +206,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// Stores the entry, unless another process has removed it meanwhile.
     public func store(_ entry: DiskURLCache.Entry, named name: String) {
         let name = hidden(name)
+        let variant = hidden(variant: entry.variant, of: name)
         guard entry.groups.count <= Self.mostGroups else {
             report(
                 RedisFailure(
                     .tooLarge,
                     "An entry with more than 128 tags and groups was not stored in \(configuration.address)."))
-            return replaceByNothing(entry, of: name)
+            return replaceByNothing(variant, of: name)
         }
         let encoded = entry.encoded().map { record in
-            secret?.seal(record, bodyLength: entry.bytes, at: "\(name):\(hidden(variant: entry.variant, of: name))")
-                ?? record
+            secret?.seal(record, bodyLength: entry.bytes, at: "\(name):\(variant)") ?? record
         }
         guard let record = encoded, record.count <= configuration.maximumEntrySize else {
             report(
@@ -223,16 +223,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                     .tooLarge,
                     "An entry of \(entry.bytesInMemory) bytes was not stored in \(configuration.address): `maximumEntrySize` is "
                         + "\(configuration.maximumEntrySize)."))
-            return replaceByNothing(entry, of: name)
+            return replaceByNothing(variant, of: name)
         }
-        guard var position = position() else { return doubt(entry, of: name) }
+        guard var position = position() else { return doubt(variant, of: name) }
         // A round fails if another process removed a different entry meanwhile.
         for _ in 0..<4 {
             // Only what is doubtful is removed. This also keeps an earlier store that is still on its way from arriving
             // after this one, since it names an older position in the log.
-            guard ask([], about: name) != nil else { return doubt(entry, of: name) }
-            guard let reply = ask([command(storing: entry, record, named: name, at: position)])?.first else {
-                return doubt(entry, of: name)
+            guard ask([], about: name) != nil else { return doubt(variant, of: name) }
+            guard let reply = ask([command(storing: entry, record, as: variant, of: name, at: position)])?.first else {
+                return doubt(variant, of: name)
             }
             switch reply {
             case .number(1):
@@ -240,9 +240,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                 return
             case .error:
                 reportFull()
-                return replaceByNothing(entry, of: name)
+                return replaceByNothing(variant, of: name)
             default:
-                guard let (now, rows) = readChanges(since: position) else { return doubt(entry, of: name) }
+                guard let (now, rows) = readChanges(since: position) else { return doubt(variant, of: name) }
                 // Another process has removed this entry meanwhile, so it is not stored.
                 guard let rows, !rows.contains(where: { $0.concerns(entry) }) else {
                     return
@@ -250,15 +250,15 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                 position = now
             }
         }
-        replaceByNothing(entry, of: name)
+        replaceByNothing(variant, of: name)
     }
 
     private func command(
-        storing entry: DiskURLCache.Entry, _ record: Data, named name: String, at position: Position
+        storing entry: DiskURLCache.Entry, _ record: Data, as variant: String, of name: String, at position: Position
     ) -> RESPCommand {
         let head = [
-            root, name, hidden(variant: entry.variant, of: name), position.token, String(position.number),
-            String(milliseconds(of: entry)), String(configuration.maximumEntrySize),
+            root, name, variant, position.token, String(position.number), String(milliseconds(of: entry)),
+            String(configuration.maximumEntrySize),
         ]
         return RESPCommand(
             .store, keys: [log, key(of: name)],
@@ -276,14 +276,12 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     }
 
     /// Does not store the entry, and removes the one that it would have replaced.
-    private func replaceByNothing(_ entry: DiskURLCache.Entry, of name: String) {
-        let variant = hidden(variant: entry.variant, of: name)
-        if ask([erasure(of: variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
+    private func replaceByNothing(_ variant: String, of name: String) {
+        if ask([erasure(of: variant, key: key(of: name))]) == nil { doubt(variant, of: name) }
     }
 
     /// It is not known whether the store succeeded. The entry is removed before the name is looked up again.
-    private func doubt(_ entry: DiskURLCache.Entry, of name: String) {
-        let variant = hidden(variant: entry.variant, of: name)
+    private func doubt(_ variant: String, of name: String) {
         state.withLockedValue { $0.doubts.add(variant, of: name) }
     }
 
