@@ -190,7 +190,8 @@ extension DiskStore {
             let rows = records.examine(key, &io.events, suspects: suspects)
             // No descriptor was free, or the disk had an error. A foreign file stays unread.
             let isUnread = rows.contains { $0.isPartial && records.mayMatch($0.name) { _ in true } }
-            guard catalog.state.isCurrent, isUnread else { return }
+            // Another cache still has a lock on a record that is replaced.
+            guard catalog.state.isCurrent, isUnread || rows.haveOneVariantTwice else { return }
             io.upkeep.readLater(key, after: configuration.savingInterval)
             maintenance.schedule(after: configuration.savingInterval)
         }
@@ -276,6 +277,8 @@ extension DiskStore {
     func evictIfNeeded() -> Bool {
         maintenance.assertCurrent()
         guard catalog.state.isCurrent, excess > 0 else { return false }
+        // A record that is replaced would be left as the answer.
+        examineRequested()
         let target = catalog.capacity.share(configuration.lowWaterFraction)
         let policy = EvictionPolicy(
             pinnedLimit: catalog.capacity.share(configuration.pinnedFraction), weighsSize: configuration.weighsSize)

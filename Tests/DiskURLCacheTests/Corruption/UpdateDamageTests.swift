@@ -175,6 +175,26 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
+    /// Its writer is killed when it has written the record, and has not told of it yet. The next eviction would leave
+    /// it as the answer.
+    @Test func aReplacedRecordThatItsWriterHasLockedIsRemovedByTheNextPass() throws {
+        let store = fixture.open()
+        store.store(.test(testBody(1), sequence: 5), for: key)
+        let path = try #require(fixture.onlyRecord(key))
+        let other = fixture.open()
+        #expect(other.body(key) == testBody(1))
+        store.checkNow()
+        let file = try SystemFiles().openFile(path, O_RDONLY)
+        #expect(try SystemFiles().lockFile(file))
+        store.store(.test(testBody(2), sequence: 6), for: key)
+        #expect(fixture.recordNames().count == 2)
+        SystemFiles().closeQuietly(file)
+        store.flush()
+        #expect(try #require(fixture.onlyRecord(key)) != path)
+        #expect(store.body(key) == testBody(2))
+        #expect(store.usage == fixture.allocatedByRecords() && store.entryCount == 1)
+    }
+
     /// Calls `work` on another thread while the record of `key` is written anew, since another process has locked it.
     /// - Returns: whether the update succeeded, and whether the work was done while the bytes were being written.
     private func rewrite(
