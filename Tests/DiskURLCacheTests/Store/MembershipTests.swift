@@ -284,22 +284,70 @@
             }
         }
 
-        /// It comes between two file operations of a removal, and reads what is being removed.
-        @Test(arguments: Removal.told) func whatACacheReadWhileItWasRemovedIsForgotten(what: Removal) throws {
-            let reads = Mutex(0)
+        /// What an owner does that is alone, while another cache comes between two of its file operations: that one
+        /// reads what goes, or removes what is written.
+        enum Meeting: Sendable {
+            case removal(Removal)
+            /// By a response that is for memory only.
+            case replacement
+            case store(removed: Removal)
+            /// It is given another head.
+            case change(removed: Removal)
+
+            static let all: [Meeting] =
+                [.replacement] + Removal.told.flatMap { [.removal($0), .store(removed: $0), .change(removed: $0)] }
+        }
+
+        @Test(arguments: Meeting.all) func whatGoesWhileACacheComesIsGone(meeting: Meeting) async throws {
+            var meetings = 0
             for moment in 1...12 {
                 let scene = Scene(try SharedDirectory())
                 let (owner, comer) = (scene.owner, scene.comer)
-                scene.at(moment) { if comer.found() != nil { _ = reads.next() } }
-                owner.remove(what)
+                let hasMet = Mutex(false)
+                let readsAtTheMoment = {
+                    scene.at(moment) { if comer.found() != nil { hasMet.withLock { $0 = true } } }
+                }
+                let removesAtTheMoment = { (what: Removal) in
+                    scene.at(moment) {
+                        hasMet.withLock { $0 = true }
+                        comer.remove(what)
+                    }
+                }
+                switch meeting {
+                case .removal(let what):
+                    readsAtTheMoment()
+                    owner.remove(what)
+                case .replacement:
+                    readsAtTheMoment()
+                    owner.put("public", inMemoryOnly: true)
+                case .store(let what):
+                    let late = await HeldLoad(from: owner)
+                    removesAtTheMoment(what)
+                    try await late.end("private, too")
+                case .change(let what):
+                    removesAtTheMoment(what)
+                    owner.pin()
+                }
                 scene.end()
+                let (name, met) = ("\(meeting), call \(moment)", hasMet.withLock { $0 })
+                if met { meetings += 1 }
+                switch meeting {
+                case .store, .change:
+                    guard met else { continue }
+                    #expect(comer.found() == nil, "\(name): never in the process that removed it")
+                case .removal, .replacement: break
+                }
                 // The owner looks within a second, also when nothing else happens.
-                #expect(owner.foundLater() == nil, "\(what), call \(moment)")
-                #expect(comer.foundLater() == nil, "\(what), call \(moment)")
+                let found = owner.foundLater()
+                #expect(comer.foundLater() == nil, "\(name)")
                 comer.forgetMemory()
-                #expect(comer.foundLater() == nil, "\(what), call \(moment), on disk")
+                #expect(comer.foundLater() == nil, "\(name), on disk")
+                if case .replacement = meeting { continue }
+                #expect(found == nil, "\(name)")
+                owner.forgetMemory()
+                #expect(owner.foundLater() == nil, "\(name), on disk")
             }
-            #expect(reads.withLock { $0 } > 0)
+            #expect(meetings > 0)
         }
 
         /// It is removed while one thread of a new cache comes to the directory, and another one has looked it up.
@@ -320,74 +368,6 @@
             #expect(comer.foundLater() == nil)
             withExtendedLifetime(other) {}
             comer.wake()
-        }
-
-        /// The same for what a response replaces that is for memory only.
-        @Test func whatACacheReadWhileItWasReplacedIsForgotten() throws {
-            let reads = Mutex(0)
-            for moment in 1...12 {
-                let scene = Scene(try SharedDirectory())
-                let (owner, comer) = (scene.owner, scene.comer)
-                scene.at(moment) { if comer.found() != nil { _ = reads.next() } }
-                owner.put("public", inMemoryOnly: true)
-                scene.end()
-                // The owner looks within a second, also when nothing else happens.
-                _ = owner.foundLater()
-                #expect(comer.foundLater() == nil, "call \(moment)")
-                comer.forgetMemory()
-                #expect(comer.foundLater() == nil, "call \(moment), on disk")
-            }
-            #expect(reads.withLock { $0 } > 0)
-        }
-
-        /// It comes between two file operations of a store, and removes what is being stored.
-        @Test(arguments: Removal.told) func whatACacheRemovedWhileItWasStoredIsGone(what: Removal) async throws {
-            var removals = 0
-            for moment in 1...12 {
-                let scene = Scene(try SharedDirectory())
-                let comer = scene.comer
-                let hasRemoved = Mutex(false)
-                let late = await HeldLoad(from: scene.owner)
-                scene.at(moment) {
-                    hasRemoved.withLock { $0 = true }
-                    comer.remove(what)
-                }
-                try await late.end("private, too")
-                scene.end()
-                guard hasRemoved.withLock({ $0 }) else { continue }
-                removals += 1
-                expectGone(scene, "\(what), call \(moment)")
-            }
-            #expect(removals > 0)
-        }
-
-        /// The same for a response that is given another head.
-        @Test(arguments: Removal.told) func whatACacheRemovedWhileItWasChangedIsGone(what: Removal) throws {
-            var removals = 0
-            for moment in 1...12 {
-                let scene = Scene(try SharedDirectory())
-                let comer = scene.comer
-                let hasRemoved = Mutex(false)
-                scene.at(moment) {
-                    hasRemoved.withLock { $0 = true }
-                    comer.remove(what)
-                }
-                scene.owner.pin()
-                scene.end()
-                guard hasRemoved.withLock({ $0 }) else { continue }
-                removals += 1
-                expectGone(scene, "\(what), call \(moment)")
-            }
-            #expect(removals > 0)
-        }
-
-        private func expectGone(_ scene: Scene, _ name: String) {
-            #expect(scene.comer.found() == nil, "\(name): never in the process that removed it")
-            #expect(scene.owner.foundLater() == nil, "\(name)")
-            for cache in [scene.owner, scene.comer] {
-                cache.forgetMemory()
-                #expect(cache.foundLater() == nil, "\(name), on disk")
-            }
         }
 
         /// It has read what was removed just before it was told, and writes it again: a 304 does that.
