@@ -8,40 +8,25 @@
         import FoundationNetworking
     #endif
 
-    /// Caches of one directory in every order of their calls that a seed gives. What is found must be what was stored
-    /// last, and nothing that was removed.
+    /// Caches of one directory in every order of their calls that a seed gives. What is found, or delivered by a load,
+    /// must be what was stored last, and nothing that was removed.
     ///
     /// A failing seed fails again in a process that has run some others before: what is made once in a process takes
     /// locks. Not beside other tests: a thread that does not go on may hold a lock that all caches of the process
     /// share.
-    @Suite(.fewAtATime, .enabled(if: TestLength.hasSchedules, "on its own: .ci/run schedules"))
+    @Suite(.serialized, .fewAtATime, .enabled(if: TestLength.hasSchedules, "on its own: .ci/run schedules"))
     struct ScheduleTests {
-        private static let places = [("/a", "de"), ("/a", "en")].map { (path: $0.0, language: $0.1) }
-
         /// A cache, and by which number the record knows it.
         private struct Opened {
             let cache: DiskURLCache
             let number: Int
         }
 
-        /// What each cache did at each place, and what does not agree with it.
-        private struct Record {
-            var histories = [KeyHistory](repeating: KeyHistory(), count: ScheduleTests.places.count)
-            /// When each cache began to look for changes by others, the last time that it did.
-            var looks: [Int: Int] = [:]
-            var faults: [String] = []
-
-            mutating func fault(_ what: String, at place: Int) {
-                faults.append("\(what) at \(ScheduleTests.places[place])")
-                faults += histories[place].operations.map { "\($0)" }
-            }
-        }
-
-        @Test func whatIsFoundWasStoredAndNotRemoved() async throws {
+        @Test(arguments: [false, true]) func whatIsFoundWasStoredAndNotRemoved(hasLoads: Bool) async throws {
             var schedules: Set<Int> = []
             let seeds = TestLength.scheduleSeeds
             for seed in seeds {
-                let (faults, hash) = try await run(seed)
+                let (faults, hash) = try await run(seed, hasLoads)
                 #expect(faults.isEmpty, "seed \(seed)")
                 if !faults.isEmpty { return }
                 schedules.insert(hash)
@@ -51,18 +36,20 @@
 
         /// Except where a thread of another test holds a lock that all caches share, or something is made once in a
         /// process.
-        @Test func aSeedGivesOneOrder() async throws {
+        @Test(arguments: [false, true]) func aSeedGivesOneOrder(hasLoads: Bool) async throws {
             var orders: Set<Int> = []
-            for _ in 0..<20 where !orders.insert(try await run(7).hash).inserted { return }
+            for _ in 0..<20 where !orders.insert(try await run(7, hasLoads).hash).inserted { return }
             Issue.record("twenty runs had twenty orders")
         }
 
-        private func run(_ seed: Int) async throws -> (faults: [String], hash: Int) {
+        private func run(_ seed: Int, _ hasLoads: Bool) async throws -> (faults: [String], hash: Int) {
             let directory = try SharedDirectory()
-            // Half of them have two caches with two threads each.
-            let (caches, threads) = seed / 4 % 2 == 0 ? (3, 3) : (2, 4)
+            // Three caches with a thread each, two with two, or one with three: loads meet within a process, too.
+            let shapes = [(caches: 3, threads: 3), (2, 4), (1, 3)]
+            let (caches, threads) = shapes[seed / 4 % (hasLoads ? 3 : 2)]
             let schedule = Schedule(seed: seed, threads: threads)
-            let record = Mutex(Record())
+            let record = Mutex(ScheduleRecord(isAlone: caches == 1))
+            let loads = ScheduledLoads(schedule, record)
             let opened = (0..<caches).map { _ in Mutex<Opened?>(nil) }
             await schedule.run { thread in
                 var random = TestRandom(seed * threads + thread)
@@ -73,14 +60,20 @@
                     let first = Opened(cache: directory.open(ScheduledFiles(), .resting), number: thread * 100)
                     place.withLock { $0 = first }
                 }
-                for step in 1...5 {
+                for step in 1...(hasLoads ? 12 : 5) {
                     guard let cache = place.withLock({ $0 }) else { continue }
                     let value = thread * 100 + step
                     // Of two responses the later one is the newer one.
                     directory.clock.advance(by: 0.001)
-                    self.perform(value, schedule, cache, &random, record)
+                    switch hasLoads ? Int.random(in: 0..<20, using: &random) : 0 {
+                    case 0...4: self.perform(value, schedule, cache, &random, record, hasLoads)
+                    case 5, 6: cache.cache.setPinned(step % 2 == 0, for: ScheduleRecord.request(step / 2 % 2))
+                    case 7...12: loads.start(from: cache.cache, cache.number, &random)
+                    case 13...18: loads.answer(with: value, &random)
+                    default: loads.cancelOne(&random)
+                    }
                     guard isFirst, Int.random(in: 0..<5, using: &random) == 0 else { continue }
-                    if Bool.random(using: &random) {
+                    if caches == 1 || Bool.random(using: &random) {
                         cache.cache.flush()
                     } else {
                         // Whoever uses it last closes it.
@@ -88,14 +81,18 @@
                         place.withLock { $0 = next }
                     }
                 }
+                // The rest of the answers, and of what loads do with them.
+                var value = thread * 100 + 13
+                while !loads.haveEnded {
+                    if loads.answer(with: value, &random) { value += 1 }
+                    ThreadTurn.ofThread?.wait()
+                }
             }
             for place in opened { place.withLock { $0?.cache.close() } }
             let cache = directory.open()
-            for place in Self.places.indices {
-                guard let found = Self.find(place, cache) else { continue }
-                record.withLock { record in
-                    if !record.histories[place].allows(found) { record.fault("in the end \(found) is", at: place) }
-                }
+            for place in ScheduleRecord.places.indices {
+                let found = Self.find(place, cache)
+                record.withLock { $0.judge(found, at: place) }
             }
             cache.close()
             return (record.withLock { $0.faults }, schedule.hash)
@@ -104,7 +101,7 @@
         /// One operation of a cache.
         private func perform(
             _ value: Int, _ schedule: Schedule, _ opened: Opened, _ random: inout TestRandom,
-            _ record: Mutex<Record>
+            _ record: Mutex<ScheduleRecord>, _ hasLoads: Bool
         ) {
             let (cache, number) = (opened.cache, opened.number)
             func note(_ kind: KeyHistory.Kind, _ places: [Int], _ body: () -> Void) {
@@ -120,13 +117,14 @@
                     for place in places { record.histories[place].end(began, at: ended) }
                 }
             }
-            let place = Int.random(in: Self.places.indices, using: &random)
-            let path = Self.places[place].path
-            let everywhere = Array(Self.places.indices)
-            let ofPath = everywhere.filter { Self.places[$0].path == path }
+            let place = Int.random(in: ScheduleRecord.places.indices, using: &random)
+            let path = ScheduleRecord.places[place].path
+            let everywhere = Array(ScheduleRecord.places.indices)
+            let ofPath = ScheduleRecord.places(of: path)
             switch Int.random(in: 0..<18, using: &random) {
-            case 0..<6: note(.store(value), [place]) { Self.put(value, place, cache) }
-            case 6, 7: note(.update, [place]) { cache.setPinned(true, for: Self.request(place)) }
+            case 0..<6:
+                note(.store(value), [place]) { Self.put(value, place, cache, isStale: hasLoads && value % 2 == 0) }
+            case 6, 7: note(.update, [place]) { cache.setPinned(true, for: ScheduleRecord.request(place)) }
             case 8...10: note(.removal, ofPath) { cache.remove(.key, path) }
             case 11: note(.removal, ofPath) { cache.remove(.resource, path) }
             case 12: note(.removal, everywhere) { cache.remove(.tag) }
@@ -150,23 +148,15 @@
             }
         }
 
-        private static func request(_ place: Int) -> URLRequest {
-            var request = Responses.request(
-                places[place].path, fields: ["Accept-Language": places[place].language])
-            request.cacheOptions = .init(tags: ["account"])
-            return request
-        }
-
-        private static func put(_ value: Int, _ place: Int, _ cache: DiskURLCache) {
+        private static func put(_ value: Int, _ place: Int, _ cache: DiskURLCache, isStale: Bool) {
             let response = Responses.cached(
-                Responses.url(places[place].path), "\(value)",
-                fields: ["Cache-Control": "max-age=3600", "Vary": "Accept-Language"])
-            cache.storeCachedResponse(response, for: request(place))
+                Responses.url(ScheduleRecord.places[place].path), ScheduleRecord.body(value),
+                fields: ScheduleRecord.fields(value, isStale ? .stale : .fresh))
+            cache.storeCachedResponse(response, for: ScheduleRecord.request(place))
         }
 
-        /// The value; 0 for something that nobody stored.
         private static func find(_ place: Int, _ cache: DiskURLCache) -> Int? {
-            cache.cachedResponse(for: request(place)).map { Int(String(decoding: $0.data, as: UTF8.self)) ?? 0 }
+            cache.cachedResponse(for: ScheduleRecord.request(place)).map { ScheduleRecord.value(of: $0.data) }
         }
     }
 #endif

@@ -13,10 +13,15 @@ struct KeyHistory {
         var ended = Int.max
         /// Which of several caches does it.
         var cache = 0
+        /// A store of an answer to a request that was sent when it began: a removal since then takes it, too, when the
+        /// load has ended. Until then others than the remover may find it.
+        var isOfALoad = false
     }
 
     /// In the order in which they began.
     private(set) var operations: [Operation] = []
+    /// The cache that looks up, if it is known.
+    private var reader: Int?
 
     mutating func append(_ operation: Operation) { operations.append(operation) }
 
@@ -42,6 +47,7 @@ struct KeyHistory {
     /// those of others that had ended.
     func seen(by cache: Int, at time: Int) -> KeyHistory {
         var history = self
+        history.reader = cache
         history.operations = operations.map { operation in
             var operation = operation
             if operation.cache != cache, operation.ended >= time { operation.ended = .max }
@@ -57,7 +63,9 @@ struct KeyHistory {
             return false
         }
         return !operations.contains {
-            $0.kind != .update && $0.began >= store.ended && $0.ended < time.lowerBound
+            let takesAnswers = store.isOfALoad && (store.ended < time.lowerBound || $0.cache == reader)
+            let wasThere = $0.began >= ($0.kind == .removal && takesAnswers ? store.began : store.ended)
+            return $0.kind != .update && wasThere && $0.ended < time.lowerBound
         }
     }
 

@@ -22,7 +22,7 @@
         @inline(__always)
         static func lock(_ lock: UnsafeMutablePointer<Lock>) {
             #if DEBUG
-                if let turn = LockTurn.ofThread {
+                if let turn = ThreadTurn.ofThread {
                     repeat { turn.wait() } while pthread_mutex_trylock(lock) != 0
                     return
                 }
