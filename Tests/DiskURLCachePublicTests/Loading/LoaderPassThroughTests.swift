@@ -119,16 +119,6 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
-    /// RFC 9110 §9.3.3 would let it.
-    @Test(.enabled(if: LoadingHarness.storesForSessions)) func theAnswerToAPostIsNotStoredForAGet() async throws {
-        let origin = try OriginServer { request in
-            .ok(request.method, ["Cache-Control": "max-age=60", "Content-Location": request.target])
-        }
-        let harness = try LoadingHarness()
-        try await harness.load(origin.url("/a"), method: "POST", body: Data("x".utf8))
-        #expect(try await harness.load(origin.url("/a")).text == "GET")
-    }
-
     /// `Cache-Status` (RFC 9211) is on what the cache has no part in, too; and nothing of it is stored.
     @Test(.enabled(if: LoadingHarness.storesForSessions)) func bypassesCarryCacheStatus() async throws {
         let origin = try OriginServer { request in

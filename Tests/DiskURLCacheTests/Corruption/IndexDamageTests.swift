@@ -416,8 +416,6 @@ import Testing
     }
 
     #if os(Linux) || os(macOS)
-        private static let hasPython = (try? run(["python3", "--version"])) != nil
-
         /// What a tool prints; nil if it fails, or if there is none.
         private static func run(_ command: [String]) throws -> String? {
             let process = Process()

@@ -176,16 +176,6 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         #expect(cache.load().source == .origin)
     }
 
-    @Test func lifetimeForResponsesThatStateNone() {
-        var cache = PureCache()
-        cache.options.lifetime = .whenMissing(seconds: 60)
-        _ = cache.load(answer: [:])
-        cache.now += 59
-        #expect(cache.load().source == .stored)
-        cache.now += 1
-        #expect(cache.load(status: 404).source == .origin)
-    }
-
     @Test(arguments: [0, -1]) func aLifetimeOfNothingForResponsesThatStateNone(seconds: Int64) {
         var cache = PureCache()
         cache.options.lifetime = .whenMissing(seconds: seconds)

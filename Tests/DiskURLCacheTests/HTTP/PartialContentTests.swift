@@ -93,18 +93,6 @@ import Testing
         #expect(cache.load(["Range": "bytes=0-1"]).body == Data("01".utf8))
     }
 
-    /// A stored beginning answers ranges only. The whole is asked for as a whole, and takes its place.
-    @Test func theWholeOfAPartIsAskedFor() {
-        let fields: HeaderFields = [
-            "Cache-Control": "max-age=3600", "Content-Range": "bytes 0-4/10", "ETag": "\"a\"",
-        ]
-        var cache = Self.part(fields, request: ["Range": "bytes=0-4"], body: "01234")
-        let answer = cache.load(answer: ["Cache-Control": "max-age=9", "ETag": "\"b\""], body: "new")
-        #expect(answer.asked?.fields["Range"] == nil && answer.asked?.fields["If-Range"] == nil)
-        #expect(answer.source == .origin && answer.originRequests == 1)
-        #expect(cache.entries.map(\.body) == [Data("new".utf8)])
-    }
-
     @Test func partWithSurplusBytesIsNoPart() {
         let fields: HeaderFields = [
             "ETag": "\"a\"", "Cache-Control": "max-age=60", "Content-Range": "bytes 0-4/10",

@@ -154,15 +154,6 @@ import Testing
         #expect(cache.load(method: "GET").source == .origin)
     }
 
-    /// `POST` under a key policy is still never asked with a condition: there it has another meaning.
-    @Test func aPostIsAskedWithoutACondition() {
-        var cache = PureCache()
-        cache.options.allow("POST")
-        _ = cache.load(method: "POST", answer: ["Cache-Control": "max-age=1", "ETag": "\"1\""])
-        cache.now += 10
-        #expect(cache.load(method: "POST").asked?.fields["If-None-Match"] == nil)
-    }
-
     // MARK: Redirects (§2.5)
 
     @Test(arguments: [(301, "QUERY"), (302, "QUERY"), (307, "QUERY"), (308, "QUERY"), (303, "GET")])

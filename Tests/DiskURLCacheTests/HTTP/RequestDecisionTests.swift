@@ -133,11 +133,4 @@ import Testing
         _ = cache.load(answer: ["Cache-Control": "max-age=3600"])
         #expect(cache.load(method: "DELETE").decision == .fetch(.methodNotCached, fields: [:]))
     }
-
-    @Test func headIsAnsweredFromGet() {
-        var cache = PureCache()
-        _ = cache.load(answer: ["Cache-Control": "max-age=3600", "A": "1"])
-        let answer = cache.load(method: "HEAD")
-        #expect(answer.source == .stored && answer.status == 200 && answer.fields["A"] == "1" && answer.body.isEmpty)
-    }
 }

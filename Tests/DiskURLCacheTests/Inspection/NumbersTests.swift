@@ -154,6 +154,14 @@ import Testing
         }
     }
 
+    /// A crawler has any number of hosts: those above a thousand are counted together.
+    @Test func theHostsOfACrawlerAreCounted() {
+        let hub = EventHub()
+        for _ in 1...2 { for number in 0..<1_002 { hub.countRequest(to: "\(number).example.com") } }
+        let counts = hub.statistics.byHost
+        #expect(counts.count == 1_001 && counts[""]?.requests == 4 && counts["999.example.com"]?.requests == 2)
+    }
+
     @Test func countsDoNotOverflow() {
         var sum = DiskURLCache.Statistics()
         for _ in 1...2 {

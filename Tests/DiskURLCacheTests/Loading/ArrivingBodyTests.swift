@@ -287,17 +287,6 @@ import Testing
         #expect(!cache.contains(Responses.request("/a")))
     }
 
-    @Test func aTransferThatCanBePausedIsPausedInstead() async {
-        let token = FetchToken()
-        let pauses = Mutex<[Bool]>([])
-        _ = token.didStart(cancel: {}, setPaused: { isPaused in pauses.withLock { $0.append(isPaused) } })
-        let body = body(isStored: false, .pieces, pausable: token)
-        #expect(!body.append(Data(count: ArrivingBody.memoryLimit)) && body.append(Data(count: 1)))
-        var data = Data()
-        take(from: body, into: &data)
-        #expect(pauses.withLock { $0 } == [true, false] && data.count == ArrivingBody.memoryLimit + 1)
-    }
-
     /// More arrives at once than may wait for the disk, and then no file is made, or the disk is full.
     @Test(arguments: [Reader.pieces, .whole], [true, false])
     func aPausedTransferGoesOnOnceItsReasonIsGone(reader: Reader, isDiskFull: Bool) async {

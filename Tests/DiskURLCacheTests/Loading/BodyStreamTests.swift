@@ -184,17 +184,6 @@ import Testing
         await hasOnly("a")
     }
 
-    @Test func anErrorInTheMiddleOfTheBodyLeavesNoFile() async throws {
-        let transport = ClosureTransport { _, exchange in
-            exchange.head(200, ["Cache-Control": "max-age=60"])
-            await exchange.piece("half")
-            throw URLError(.networkConnectionLost)
-        }
-        let stream = try await cache.load(Responses.request("/a"), through: transport)
-        await #expect(throws: URLError.self) { try await stream.write(to: folder.appendingPathComponent("a")) }
-        await hasOnly()
-    }
-
     @Test func aFullDiskIsAnErrorOfTheFile() {
         #expect(DestinationFile.error(ENOSPC, folder).code == .fileWriteOutOfSpace)
         #expect(DestinationFile.error(EACCES, folder).code == .fileWriteNoPermission)

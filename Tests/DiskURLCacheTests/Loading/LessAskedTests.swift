@@ -132,17 +132,6 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    @Test func aHeadIsAnsweredByWhatAGetBrought() async throws {
-        let origin = try OriginServer { request in
-            .ok(request.method == "HEAD" ? "" : "body", ["Cache-Control": "max-age=60"])
-        }
-        let (cache, url) = (makeCache(), origin.url("/a"))
-        for _ in 0..<2 { #expect(try await load(cache, url, method: "HEAD").report.outcome == .miss(.notInCache)) }
-        #expect(try await load(cache, url).data == Data("body".utf8))
-        #expect(try await load(cache, url, method: "HEAD").report.outcome == .hit(.memory))
-        #expect(origin.requests.count == 3)
-    }
-
     /// The answer to each POST says that its target has changed (RFC 9111 §4.4), so the GET that follows is sent; what
     /// it brings is stored.
     @Test func theGetAfterARedirectedPostIsStored() async throws {

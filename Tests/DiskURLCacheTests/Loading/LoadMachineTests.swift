@@ -10,14 +10,6 @@ import Testing
 
     // MARK: From the store
 
-    @Test func hit() {
-        var load = MachineDriver()
-        #expect(load.start() == ["lookUp"])
-        #expect(load.found([.fresh]) == ["readBody 0"])
-        #expect(load.body("stored") == ["report hit", "storedHead 200", "data stored", "finish"])
-        #expect(load.hasEnded)
-    }
-
     /// What memory holds needs no reading, and what Foundation asked for before the load no second lookup.
     @Test func hitWithTheBodyAtHand() {
         let all: MachineActions = ["report hit", "storedHead 200", "data stored", "finish"]
@@ -29,16 +21,6 @@ import Testing
         #expect(foundBefore.start() == [])
         var stale = MachineDriver()
         #expect(stale.found([.stale()], body: "stored") == ["fetch collapsible if-none-match"])
-    }
-
-    @Test func hitWithoutABody() {
-        var load = MachineDriver.after([.fresh])
-        #expect(load.body("") == ["report hit", "storedHead 200", "finish"])
-    }
-
-    @Test func bodyGoneBetweenLookupAndRead() {
-        var load = MachineDriver.after([.fresh])
-        #expect(load.body(nil) == ["fetch collapsible"])
     }
 
     /// The range was chosen by the length that the lookup gave.
@@ -60,44 +42,7 @@ import Testing
         #expect(load.body(nil) == ["report failed", "fail -1008"])
     }
 
-    @Test func staleWhileRevalidateAnswersAndRefreshes() {
-        var load = MachineDriver.after([.stale("stale-while-revalidate=600")])
-        #expect(
-            load.body("stored") == [
-                "refresh", "report stale hit stale-while-revalidate", "storedHead 200", "data stored", "finish",
-            ])
-    }
-
-    @Test func offlineServesStaleAndFailsWithoutAnything() {
-        var load = MachineDriver { $0.isOffline = true }
-        _ = load.start()
-        #expect(load.found([.stale()]) == ["readBody 0"])
-        var other = MachineDriver { $0.isOffline = true }
-        _ = other.start()
-        #expect(other.found([]) == ["report failed", "fail -1009"])
-    }
-
-    @Test func onlyIfCachedWithoutAnything() {
-        var load = MachineDriver(fields: ["Cache-Control": "only-if-cached"])
-        _ = load.start()
-        #expect(load.found([]) == ["report failed", "storedHead 504", "finish"])
-        for name in [nil, "own"] {
-            let status = load.machine.report.deliveredStatus(name: name)
-            #expect(status == "\(name ?? "DiskURLCache"); detail=not-in-cache")
-        }
-    }
-
     // MARK: From the network
-
-    @Test func missIsStoredAndDelivered() {
-        var load = MachineDriver()
-        _ = load.start()
-        #expect(load.found([]) == ["fetch collapsible"])
-        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == [])
-        #expect(load.data("one") == [])
-        #expect(load.data("two") == [])
-        #expect(load.end() == ["store onetwo /a", "report miss", "networkHead", "data onetwo", "finish"])
-    }
 
     /// Whoever has the whole response finds it by the next lookup.
     @Test func whatIsDeliveredIsStoredBefore() {
@@ -117,52 +62,6 @@ import Testing
         #expect(updating.firstIndex(of: "change update 0 /a") ?? .max < updating.firstIndex(of: "storedHead 200") ?? 0)
     }
 
-    @Test func streamedMissIsDeliveredAsItComes() {
-        var load = MachineDriver.after([]) { $0.streams = true }
-        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == ["report miss", "networkHead"])
-        #expect(load.data("one") == ["data one"])
-        #expect(load.data("two") == ["data two"])
-        #expect(load.end() == ["store onetwo /a", "finish"])
-    }
-
-    @Test func answerToARequestWithoutAKeyIsNotStoredAndSaysSo() {
-        var load = MachineDriver { $0.hasKey = false }
-        #expect(load.start() == ["fetch"])
-        _ = load.head(200, ["Cache-Control": "max-age=60"])
-        _ = load.data("x")
-        #expect(load.end() == ["report bypass", "networkHead", "data x", "finish"])
-        #expect(!load.isBodyForStore)
-        var stored = MachineDriver.after([])
-        _ = stored.head(200, ["Cache-Control": "max-age=60"])
-        #expect(stored.isBodyForStore)
-    }
-
-    @Test func noStoreReleasesThoseWhoWait() {
-        var load = MachineDriver.after([])
-        #expect(load.head(200, ["Cache-Control": "no-store"]) == ["release"])
-        _ = load.data("x")
-        #expect(load.end() == ["report miss", "networkHead", "data x", "finish"])
-    }
-
-    /// Waiting for the end would be in vain: each would have to ask the origin all the same.
-    @Test(arguments: ["no-cache", "max-age=0", "no-store"]) func whatAnswersNoOtherLoadIsNotWaitedFor(_ control: String)
-    {
-        var load = MachineDriver.after([])
-        #expect(load.head(200, ["Cache-Control": control, "ETag": "\"e\""]) == ["release"])
-    }
-
-    @Test func interimHeadsAndASecondHeadAreIgnored() {
-        var load = MachineDriver.after([]) { $0.streams = true }
-        #expect(load.head(103) == [])
-        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == ["report miss", "networkHead"])
-        #expect(load.head(200) == [])
-    }
-
-    @Test func endWithoutAHeadIsAnError() {
-        var load = MachineDriver.after([])
-        #expect(load.end() == ["report failed", "fail -1011"])
-    }
-
     @Test(arguments: [true, false]) func errorInTheMiddleOfTheBody(streams: Bool) {
         var load = MachineDriver.after([.stale("stale-if-error=600")]) { $0.streams = streams }
         _ = load.head(200, ["Cache-Control": "max-age=60"])
@@ -174,22 +73,11 @@ import Testing
             #expect(load.end(.networkConnectionLost) == ["readBody 0"])
             #expect(
                 load.body("stored") == ["report stand-in stale-if-error", "storedHead 200", "data stored", "finish"])
+            #expect(!load.machine.report.isStoredForOthers)
         }
     }
 
     // MARK: Validation
-
-    @Test func a304FreshensAndAnswersWithTheStoredBody() {
-        var load = MachineDriver()
-        _ = load.start()
-        #expect(load.found([.stale()]) == ["fetch collapsible if-none-match"])
-        #expect(load.head(304, ["ETag": "\"e\"", "Cache-Control": "max-age=60"]) == [])
-        #expect(load.end() == ["readBody 0"])
-        #expect(
-            load.body("stored") == [
-                "change update 0 /a", "report revalidated", "storedHead 200", "data stored", "finish",
-            ])
-    }
 
     @Test func a304WhoseBodyIsGoneAsksForTheWhole() {
         var load = MachineDriver.after([.stale()])
@@ -325,20 +213,6 @@ import Testing
         #expect(load.end() == ["report miss", "networkHead", "finish"])
     }
 
-    @Test func storedRedirectWithoutALocationIsAnAnswer() {
-        var load = MachineDriver.after([.deadEnd])
-        #expect(load.body("moved") == ["report hit", "storedHead 301", "data moved", "finish"])
-    }
-
-    @Test func eachHopIsStoredUnderItsOwnURL() {
-        var load = MachineDriver.after([]) { $0.streams = true }
-        #expect(load.head(301, ["Location": "/b", "Cache-Control": "max-age=60"]) == [])
-        #expect(load.end() == ["store  /a", "lookUp"])
-        #expect(load.found([]) == ["fetch collapsible"])
-        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == ["report miss", "networkHead"])
-        #expect(load.end() == ["store  /b", "finish"])
-    }
-
     @Test(arguments: [true, false]) func theDelegateDecidesAboutARedirect(fromStore: Bool) {
         for follows in [true, false] {
             var load = MachineDriver { $0.confirmsRedirects = true }
@@ -363,41 +237,7 @@ import Testing
         }
     }
 
-    /// A stored redirect that was followed before is asked for at the origin. Once that has said the same twice,
-    /// nothing of the loop remains stored.
-    @Test func hopsEnd() {
-        var load = MachineDriver()
-        _ = load.start()
-        for _ in 0..<2 {
-            _ = load.found([.redirect])
-            #expect(load.body("") == ["lookUp"])
-        }
-        for isRepeated in [false, true] {
-            #expect(load.found([.redirect]) == ["fetch collapsible"])
-            _ = load.head(301, ["Location": "/b", "Cache-Control": "no-store"])
-            let actions = load.end()
-            if isRepeated {
-                #expect(actions.answer == ["fail -1007"] && actions.contains("forget 2"))
-            } else {
-                #expect(actions == ["change remove 0 /b", "lookUp"])
-            }
-        }
-    }
-
     // MARK: Storing
-
-    @Test func storageIsConfirmedRefusedOrEdited() {
-        for (answer, expected) in [("", ["finish"]), ("edited", ["store edited /a", "finish"])] {
-            var load = MachineDriver.after([]) {
-                $0.streams = true
-                $0.confirmsStorage = true
-            }
-            _ = load.head(200, ["Cache-Control": "max-age=60"])
-            _ = load.data("one")
-            #expect(load.end() == ["confirmStorage one by delegate"])
-            #expect(load.confirm(answer.isEmpty ? nil : answer) == MachineActions(expected))
-        }
-    }
 
     @Test func aRedirectIsConfirmedWithoutTheDelegate() {
         var load = MachineDriver.after([]) { $0.confirmsStorage = true }
@@ -407,21 +247,6 @@ import Testing
     }
 
     // MARK: Waiting for another load
-
-    @Test func followersLookAgain() {
-        var load = MachineDriver.after([])
-        #expect(load.waitEnded() == ["lookUp"])
-        #expect(load.found([.fresh]) == ["readBody 0"])
-        #expect(load.body("stored").report == "report hit collapsed")
-    }
-
-    @Test func aFollowerWaitsOnceUnlessTheLeaderWasCancelled() {
-        var load = MachineDriver.after([])
-        _ = load.waitEnded(mayWaitAgain: true)
-        #expect(load.found([]) == ["fetch collapsible"])
-        _ = load.waitEnded()
-        #expect(load.found([]) == ["fetch"])
-    }
 
     @Test(arguments: [
         ["Range": "bytes=0-1"], ["If-None-Match": "\"a\""], ["If-Match": "\"a\""], ["Cache-Control": "no-store"],

@@ -181,10 +181,4 @@ import Testing
         let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
         #expect((record.error as? URLError)?.code == .cancelled)
     }
-
-    @Test func aPlain401IsDelivered() async throws {
-        let origin = try OriginServer { _ in .status(401, "", ["X-A": "b"]) }
-        let harness = try LoadingHarness()
-        #expect(try await harness.load(origin.url("/a")).status == 401)
-    }
 }

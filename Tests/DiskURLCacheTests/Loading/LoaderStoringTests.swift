@@ -96,12 +96,6 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(origin.url("/memory"))))
     }
 
-    // MARK: Size
-
-    // MARK: A 304
-
-    // MARK: Restart
-
     // MARK: Cache-Status and events
 
     @Test func cacheStatusIsAddedBehindThatOfOtherCaches() async throws {

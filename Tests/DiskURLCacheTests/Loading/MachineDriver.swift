@@ -54,8 +54,6 @@ struct MachineDriver {
         case redirect
         /// A redirect that may stand in for an error.
         case staleRedirect
-        /// A redirect that does not say where to.
-        case deadEnd
         /// The first six bytes of ten.
         case part
 
@@ -78,9 +76,6 @@ struct MachineDriver {
             case .redirect:
                 status = 301
                 fields = ["Cache-Control": "max-age=600", "Location": "/b"]
-            case .deadEnd:
-                status = 301
-                fields = ["Cache-Control": "max-age=600"]
             case .part:
                 status = 206
                 fields.set("Cache-Control", "max-age=600")
@@ -172,7 +167,6 @@ struct MachineDriver {
     mutating func confirm(_ text: String?) -> MachineActions {
         send(.storageConfirmed(text.map { EditedResponse(data: Data($0.utf8)) }))
     }
-    mutating func confirmAsItIs() -> MachineActions { send(.storageConfirmed(EditedResponse())) }
     mutating func redirect(to path: String?) -> MachineActions {
         send(
             .redirectDecided(

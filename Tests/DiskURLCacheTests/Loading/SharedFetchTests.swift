@@ -86,9 +86,8 @@ import Testing
     }
 
     /// After a failure, and where the answer cannot be shared, not one after another.
-    @Test(arguments: ["fails", "no-store", "no-cache", "breaks off"]) func allThatWaitedGoAtOnce(what: String)
-        async throws
-    {
+    @Test(arguments: ["fails", "no-store", "no-cache", "max-age=0", "breaks off"])
+    func allThatWaitedGoAtOnce(what: String) async throws {
         let (clients, first) = await waiting(4)
         switch what {
         case "fails": first.end(URLError(.networkConnectionLost))
@@ -188,6 +187,21 @@ import Testing
             table.release(identity(other), now: now)
         }
         #expect(join(after: 1) == .leads)
+    }
+
+    /// A server that fails at once is not asked by each load; after a refresh that took longer, as long as that one took.
+    @Test(arguments: [(0, 1), (30, 30), (7_200, 600)] as [(TimeInterval, TimeInterval)])
+    func aRefreshThatBroughtNothingIsNotTriedAgainForAWhile(took: TimeInterval, pause: TimeInterval) throws {
+        let table = LoadTable()
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
+        let start = Date(timeIntervalSince1970: 1_800_000_000)
+        let end = start.addingTimeInterval(took)
+        #expect(table.beginRefresh(key, now: start) && !table.beginRefresh(key, now: end))
+        table.endRefresh(key, hasRefreshed: false, now: end)
+        #expect(!table.beginRefresh(key, now: end.addingTimeInterval(pause - 0.001)))
+        #expect(table.beginRefresh(key, now: end.addingTimeInterval(pause)))
+        table.endRefresh(key, hasRefreshed: true, now: end.addingTimeInterval(pause))
+        #expect(table.beginRefresh(key, now: end.addingTimeInterval(pause)))
     }
 
     /// Loads of one URL that each send a field of their own are told apart by their hashes, so that none is compared

@@ -372,20 +372,6 @@ import Testing
 
         // MARK: Cancellation, backpressure
 
-        @Test func aCancelledTaskCancelsItsRequest() async throws {
-            let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
-            let delegate = RecordingDelegate()
-            let session = try self.session(through: transport, delegate: delegate)
-            defer { session.invalidateAndCancel() }
-            let task = session.dataTask(with: url)
-            task.resume()
-            await eventually("a request") { transport.requests.count == 1 }
-            task.cancel()
-            let record = await delegate.end(of: task)
-            #expect((record.error as? URLError)?.code == .cancelled)
-            await eventually("the transport's end") { transport.cancelled == 1 }
-        }
-
         /// A task that is suspended takes nothing, so that the transport waits.
         @Test func aSuspendedTaskHoldsTheTransportUp() async throws {
             let piece = String(repeating: "a", count: 256 << 10)

@@ -271,20 +271,6 @@ import Testing
         #expect(error?.code == .badServerResponse)
     }
 
-    @Test func whatComesTwiceOrLateIsDropped() async throws {
-        let kept = Mutex<DiskURLCache.Receiver?>(nil)
-        let transport = ClosureTransport { _, exchange in
-            exchange.head(200, ["Cache-Control": "max-age=60"])
-            exchange.head(404)
-            await exchange.piece("body")
-            kept.withLock { $0 = exchange.receiver }
-        }
-        let stream = try await cache.load(request, through: transport)
-        #expect(try await stream.pieces() == ["body"] && stream.response.statusCode == 200)
-        await kept.withLock { $0 }?.receive(Data("late".utf8))
-        #expect(cache.cachedResponse(for: request)?.data == Data("body".utf8))
-    }
-
     /// What the app is asked when the answer is stored may be asked in the transport's task, which has ended well.
     @Test func anAnswerIsStoredInNoCancelledTask() async throws {
         let asked = Mutex<[Bool]>([])
@@ -365,18 +351,6 @@ import Testing
     }
 
     // MARK: Readers
-
-    @Test func aReaderThatGoesCancelsTheRequest() async throws {
-        let transport = ClosureTransport { _, exchange in
-            exchange.head(200, ["Cache-Control": "max-age=60"])
-            await exchange.untilCancelled()
-        }
-        var stream: DiskURLCache.ResponseStream? = try await cache.load(request, through: transport)
-        #expect(stream?.response.statusCode == 200 && transport.cancelled == 0)
-        stream = nil
-        await eventually("the cancellation") { transport.cancelled != 0 }
-        #expect(!isStored())
-    }
 
     @Test(arguments: [true, false], Door.allCases) func cancellingTheTaskCancelsTheRequest(
         hasHead: Bool, door: Door
