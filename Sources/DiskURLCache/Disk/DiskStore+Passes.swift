@@ -190,8 +190,7 @@ extension DiskStore {
             let rows = records.examine(key, &io.events, suspects: suspects)
             // No descriptor was free, or the disk had an error. A foreign file stays unread.
             let isUnread = rows.contains { $0.isPartial && records.mayMatch($0.name) { _ in true } }
-            // Another cache still has a lock on a record that is replaced.
-            guard catalog.state.isCurrent, isUnread || rows.haveOneVariantTwice else { return }
+            guard catalog.state.isCurrent, isUnread else { return }
             io.upkeep.readLater(key, after: configuration.savingInterval)
             maintenance.schedule(after: configuration.savingInterval)
         }
@@ -277,8 +276,6 @@ extension DiskStore {
     func evictIfNeeded() -> Bool {
         maintenance.assertCurrent()
         guard catalog.state.isCurrent, excess > 0 else { return false }
-        // A record that is replaced would be left as the answer.
-        examineRequested()
         let target = catalog.capacity.share(configuration.lowWaterFraction)
         let policy = EvictionPolicy(
             pinnedLimit: catalog.capacity.share(configuration.pinnedFraction), weighsSize: configuration.weighsSize)
@@ -292,9 +289,13 @@ extension DiskStore {
             if victims.isEmpty { break }
             // So few that a slot is not kept for long from being used again.
             for start in stride(from: 0, to: victims.count, by: policy.batch) {
-                let batch = victims[start...].prefix(policy.batch)
-                // A record that is known by name alone may be pinned. Once its head was read, it is chosen by that.
-                for key in Set(batch.filter(\.isPartial).map(\.key)) { examine(key) }
+                var batch = Array(victims[start...].prefix(policy.batch))
+                for key in Set(batch.map(\.key)) where catalog.exactRows(of: key) == nil {
+                    // A record that is known by name alone may be pinned. Once its head was read, it is chosen by that.
+                    examine(key)
+                    // What another cache has locked may be a replaced record, which would be the answer from now on.
+                    batch += catalog.read { $0.rows(of: key) }.filter(\.isPartial)
+                }
                 if records.evict(batch, failures: &failures, in: self) { isAny = true }
             }
         }

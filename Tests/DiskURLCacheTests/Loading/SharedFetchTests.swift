@@ -189,7 +189,7 @@ import Testing
         #expect(join(after: 1) == .leads)
     }
 
-    /// A server that fails at once is not asked by each load; after a refresh that took longer, as long as that one took.
+    /// A server that fails at once is not asked by each load; after a refresh that took longer, as long as that took.
     @Test(arguments: [(0, 1), (30, 30), (7_200, 600)] as [(TimeInterval, TimeInterval)])
     func aRefreshThatBroughtNothingIsNotTriedAgainForAWhile(took: TimeInterval, pause: TimeInterval) throws {
         let table = LoadTable()

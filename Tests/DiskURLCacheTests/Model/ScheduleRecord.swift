@@ -52,8 +52,8 @@
         /// The beginnings of the loads whose refreshes in the background were answered with these values. Nobody hears
         /// when they end, but all have in the end.
         private var refreshes: [Int: Int] = [:]
-        /// What the answers to a load do that has not ended.
-        private var ofLoads: [ObjectIdentifier: [(kind: KeyHistory.Kind, began: Int, place: Int)]] = [:]
+        /// What the answers to a load do that has not ended. By the beginning of the load, which is its own.
+        private var ofLoads: [Int: [(kind: KeyHistory.Kind, began: Int, place: Int)]] = [:]
 
         init(isAlone: Bool) { self.isAlone = isAlone }
 
@@ -66,13 +66,13 @@
         mutating func begin(_ kind: KeyHistory.Kind, of load: ScheduledLoad, began: Int, at places: [Int]) {
             for place in places {
                 histories[place].append(.init(kind: kind, began: began, cache: load.cache, isOfALoad: true))
-                ofLoads[ObjectIdentifier(load), default: []].append((kind, began, place))
+                ofLoads[load.began, default: []].append((kind, began, place))
             }
         }
 
         /// What the answers to a load were to do is done, but for a store that was refused.
         mutating func end(_ load: ScheduledLoad, isStored: Bool, at time: Int) {
-            for (kind, began, place) in ofLoads.removeValue(forKey: ObjectIdentifier(load)) ?? [] {
+            for (kind, began, place) in ofLoads.removeValue(forKey: load.began) ?? [] {
                 if case .store = kind, !isStored { continue }
                 histories[place].end(began, at: time)
             }

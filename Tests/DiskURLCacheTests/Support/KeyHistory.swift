@@ -13,8 +13,8 @@ struct KeyHistory {
         var ended = Int.max
         /// Which of several caches does it.
         var cache = 0
-        /// A store of an answer to a request that was sent when it began: a removal since then takes it, too, when the
-        /// load has ended. Until then others than the remover may find it.
+        /// By an answer to a load. A store began when the request was sent: a removal since then takes it, too, when
+        /// the load has ended. Until then others than the remover may find it.
         var isOfALoad = false
     }
 

@@ -75,11 +75,3 @@ extension IndexRow {
         flags = footer.isPinned ? .pinned : []
     }
 }
-
-extension [IndexRow] {
-    /// Of the rows of one key: whether a record is left that another one replaces.
-    var haveOneVariantTwice: Bool {
-        let read = filter { !$0.isPartial }
-        return Set(read.map(\.varyHash)).count < read.count
-    }
-}

@@ -22,15 +22,14 @@ struct Upkeep {
         // Many may be known or gone by now.
         for _ in 0..<4_096 {
             guard keys.count < 64, let key = unread.popLast() else { break }
-            let rows = index.rows(of: key)
-            if rows.contains(where: \.isPartial) || rows.haveOneVariantTwice { keys.append(key) }
+            if index.rows(of: key).contains(where: \.isPartial) { keys.append(key) }
         }
         // Then the ages of all are known.
         if unread.isEmpty { nextAgeCheck = 0 }
         return (keys, unread.isEmpty)
     }
 
-    /// A head could not be read at this moment, or a record could not be removed.
+    /// A head could not be read at this moment.
     /// - Parameter wait: the seconds until it is tried again.
     mutating func readLater(_ key: KeyName, after wait: Double) {
         if unreadable.isEmpty { nextTry = MonotonicTime.seconds + wait }

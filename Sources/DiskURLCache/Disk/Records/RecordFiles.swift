@@ -181,7 +181,7 @@ struct RecordFiles: Sendable {
         // Until the new rows are there, the old ones may lack a record.
         if isCurrent { catalog.beginReading(key) }
         var found = read(key, .all, &events, suspects: suspects)
-        _ = removeReplaced(in: &found, writtenNow: nil, &events)
+        removeReplaced(in: &found, writtenNow: nil, &events)
         return isCurrent ? catalog.replaceRows(of: key, by: found.rows) : found.rows
     }
 
@@ -210,9 +210,8 @@ struct RecordFiles: Sendable {
             found.rows.append(row)
         }
         guard found.rows.contains(where: { $0.slot == row.slot }) else { throw Errno(EEXIST) }
-        // Whoever has locked it may be its writer, which does not know that it is replaced. It would come back once the
-        // newer one was evicted.
-        if !removeReplaced(in: &found, writtenNow: row.slot, &events) { examineLater(row.key) }
+        removeReplaced(in: &found, writtenNow: row.slot, &events)
+        if found.rows.contains(where: \.isPartial) { examineLater(row.key) }
         if catalog.state.isCurrent { _ = catalog.replaceRows(of: row.key, by: others + found.rows) }
         return found.rows.contains { $0.slot == row.slot }
     }
@@ -258,11 +257,9 @@ struct RecordFiles: Sendable {
         return found
     }
 
-    /// Of several records of one variant the newest one stays.
-    /// - Returns: false if another one is left for now.
-    private func removeReplaced(
-        in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]
-    ) -> Bool {
+    /// Of several records of one variant the newest one stays. An older one that cannot be removed now gets the row of
+    /// a record that is to be read.
+    private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
         // A record from the future was stored before the clock was set back, and counts as the older one. The clock of
         // another process may be ahead by so much. A cache that is alone has one clock, but numbers what it stores in
         // one moment.
@@ -271,20 +268,20 @@ struct RecordFiles: Sendable {
             let isWrittenNow = footer.name.slot == slot
             return (footer.sequence > latest && !isWrittenNow ? 0 : 1, footer.sequence, isWrittenNow ? 1 : 0)
         }
-        var areAllGone = true
         for record in found.records {
             let isReplaced = found.records.contains {
                 $0.isOfSameVariant(as: record) && rank(record.footer) < rank($0.footer)
             }
             guard isReplaced else { continue }
-            let isGone = removeReplaced(record, &events)
-            if !isGone { areAllGone = false }
+            let name = record.footer.name
             // The record that was just written is no answer any more, also while another cache is removing it.
-            if isGone || record.footer.name.slot == slot {
-                found.rows.removeAll { $0.slot == record.footer.name.slot }
+            if removeReplaced(record, &events) || name.slot == slot {
+                found.rows.removeAll { $0.slot == name.slot }
+            } else if let place = found.rows.firstIndex(where: { $0.slot == name.slot }) {
+                // The cache that has locked it may be its writer, which does not know that it is replaced.
+                found.rows[place].flags.insert(.partial)
             }
         }
-        return areAllGone
     }
 
     /// Removes the record with this footer, if it is still there.

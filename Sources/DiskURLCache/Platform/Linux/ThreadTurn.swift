@@ -30,7 +30,8 @@
     }
 
     extension DispatchQueue {
-        /// In the place of Dispatch's own method, which has further parameters, for the calls of this module.
+        /// Takes the place of Dispatch's own method in this module, and in tests that see what is internal: that one
+        /// has further parameters.
         func async(execute work: @escaping @Sendable () -> Void) {
             if ThreadTurn.ofThread?.take(self, work) != true { async(group: nil, execute: work) }
         }
