@@ -169,8 +169,7 @@ import Testing
         let record = await delegate.run(harness.session.dataTask(with: request))
         #expect((record.error == nil) == givesCredentials)
         let data = await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data
-        // Foundation sends a request twice if its connection had just been closed.
-        #expect(data == Data("\(givesCredentials ? origin.requests.count : 1)".utf8))
+        // By number it is not known: Foundation sends a request twice if its connection had just been closed.
         #expect((data != Data("1".utf8)) == givesCredentials)
     }
 
