@@ -293,8 +293,10 @@ extension DiskStore {
                 for key in Set(batch.map(\.key)) where catalog.exactRows(of: key) == nil {
                     // A record that is known by name alone may be pinned. Once its head was read, it is chosen by that.
                     examine(key)
-                    // What another cache has locked may be a replaced record, which would be the answer from now on.
-                    batch += catalog.read { $0.rows(of: key) }.filter(\.isPartial)
+                    // Before the newer one, without which it would be the answer.
+                    let replaced = catalog.read { $0.rows(of: key) }.filter(\.isReplaced)
+                    batch.removeAll { row in replaced.contains { $0.slot == row.slot && row.key == key } }
+                    batch.insert(contentsOf: replaced, at: 0)
                 }
                 if records.evict(batch, failures: &failures, in: self) { isAny = true }
             }

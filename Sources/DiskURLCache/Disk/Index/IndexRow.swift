@@ -23,7 +23,7 @@ package struct IndexRow: Sendable, Hashable {
         let rawValue: UInt8
 
         static let pinned = Flags(rawValue: 1)
-        /// Only name and size are known, since the record was not read yet.
+        /// The record is to be read, or read again. Mostly only name and size are known.
         static let partial = Flags(rawValue: 2)
     }
 
@@ -36,6 +36,8 @@ package struct IndexRow: Sendable, Hashable {
     var bytes: Int { Int(clamping: Int64(blocks) * Int64(Self.blockSize)) }
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }
+    /// A newer record of its variant was found when the record was read, and this one could not be removed.
+    var isReplaced: Bool { isPartial && storedAt > 0 }
 
     /// Whether the file has the size and the time of writing in the row.
     func isAbout(_ status: FileStatus) -> Bool {

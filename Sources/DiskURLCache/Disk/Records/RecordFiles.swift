@@ -211,7 +211,7 @@ struct RecordFiles: Sendable {
         }
         guard found.rows.contains(where: { $0.slot == row.slot }) else { throw Errno(EEXIST) }
         removeReplaced(in: &found, writtenNow: row.slot, &events)
-        if found.rows.contains(where: \.isPartial) { examineLater(row.key) }
+        if found.rows.contains(where: \.isReplaced) { examineLater(row.key) }
         if catalog.state.isCurrent { _ = catalog.replaceRows(of: row.key, by: others + found.rows) }
         return found.rows.contains { $0.slot == row.slot }
     }
@@ -257,8 +257,8 @@ struct RecordFiles: Sendable {
         return found
     }
 
-    /// Of several records of one variant the newest one stays. An older one that cannot be removed now gets the row of
-    /// a record that is to be read.
+    /// Of several records of one variant the newest one stays. The row of an older one that cannot be removed now says
+    /// that its record is to be read again (`IndexRow.isReplaced`).
     private func removeReplaced(in found: inout Found, writtenNow slot: UInt8?, _ events: inout [DiskEvent]) {
         // A record from the future was stored before the clock was set back, and counts as the older one. The clock of
         // another process may be ahead by so much. A cache that is alone has one clock, but numbers what it stores in
