@@ -177,7 +177,7 @@ import Testing
 
     /// Its writer, which has just written it, does not know that it is replaced, or it is killed before it tells of it.
     @Test(arguments: [true, false]) func aReplacedRecordThatItsWriterHasLockedDoesNotComeBack(isEvicted: Bool) throws {
-        let store = fixture.open(capacity: 64 << 10)
+        let store = fixture.open(capacity: 64 << 10) { $0.lowWaterFraction = 1 }
         store.store(.test(testBody(1), sequence: 5), for: key)
         let path = try #require(fixture.onlyRecord(key))
         let other = fixture.open(capacity: 64 << 10)
@@ -188,8 +188,11 @@ import Testing
         store.store(.test(testBody(2), sequence: 6), for: key)
         #expect(fixture.recordNames().count == 2)
         if isEvicted {
-            for number in 1...20 { store.store(.test(testBody(number)), for: .test("/\(number)")) }
-            store.flush()
+            for number in 1...30 {
+                store.store(.test(testBody(number)), for: .test("/\(number)"))
+                store.flush()
+                #expect(other.body(key) != testBody(1))
+            }
             #expect(store.body(key) == nil && other.body(key) == nil)
             SystemFiles().closeQuietly(file)
         } else {
