@@ -169,7 +169,10 @@ import Testing
         let record = await delegate.run(harness.session.dataTask(with: request))
         #expect((record.error == nil) == givesCredentials)
         let data = await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data
-        // By number it is not known: Foundation sends a request twice if its connection had just been closed.
+        // Foundation sends a request twice if its connection had just been closed, and delivers one of the answers.
+        let asked = (origin.requests.lastIndex { $0.method == "PUT" } ?? 0) + 2
+        let numbers = givesCredentials ? Array(asked...max(asked, origin.requests.count)) : [1]
+        #expect(numbers.map { Data("\($0)".utf8) }.contains(data))
         #expect((data != Data("1".utf8)) == givesCredentials)
     }
 
