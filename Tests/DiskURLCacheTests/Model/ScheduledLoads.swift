@@ -162,8 +162,7 @@
                 // One that may not be stored removes what it replaces.
                 let (change, changed) = isStorable ? (KeyHistory.Kind.store(value), [load.place]) : (.update, places)
                 record.withLock { $0.begin(change, of: load, began: next.sent, at: changed) }
-                let fields = ScheduleRecord.fields(value, lifetime)
-                exchange.head(200, HeaderFields(fields.map { HeaderFields.Field(name: $0.key, value: $0.value) }))
+                exchange.head(200, HeaderFields(dictionary: ScheduleRecord.fields(value, lifetime)))
                 let body = ScheduleRecord.body(value)
                 exchange.piece(String(body.prefix(1)))
                 let isWhole = kind != 1
