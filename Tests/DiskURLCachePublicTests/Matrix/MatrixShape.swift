@@ -65,7 +65,8 @@ struct MatrixShape: Sendable {
     static let ofOtherClients: [MatrixShape] = [
         MatrixShape("trailers", requests: 1) { _ in
             raw(
-                "HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n"
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\nConnection: close\r\n"
+                    + "Transfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n"
                     + "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
         }
     ]
@@ -199,14 +200,16 @@ struct MatrixShape: Sendable {
             return answer
         },
         MatrixShape("length too short") { _ in
-            raw("HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\nContent-Length: 2\r\n\r\nhello")
+            raw(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhello"
+            )
         },
         MatrixShape("until the end") { _ in raw("HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\n\r\nhello") },
         MatrixShape("HTTP/1.0") { _ in
             raw("HTTP/1.0 200 OK\r\nCache-Control: max-age=86400\r\nContent-Length: 5\r\n\r\nhello")
         },
         MatrixShape("no reason phrase") { _ in
-            raw("HTTP/1.1 200\r\nCache-Control: max-age=86400\r\nContent-Length: 5\r\n\r\nhello")
+            raw("HTTP/1.1 200\r\nCache-Control: max-age=86400\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
         },
         MatrixShape("not HTTP") { _ in raw("hello, this is no answer\r\n\r\n") },
         MatrixShape("early end", requests: 4) { request in
@@ -319,6 +322,8 @@ struct MatrixShape: Sendable {
         },
     ]
 
+    /// The connection is closed behind it. A text that has an end of its own says so by `Connection: close`: the next
+    /// request would fail now and then, on a connection that is about to be closed.
     private static func raw(_ text: String) -> OriginResponse {
         var answer = OriginResponse()
         answer.rawBytes = Data(text.utf8)

@@ -74,15 +74,25 @@ import Testing
 
         /// Its task has failed, so nobody takes what still comes.
         @Test func aLoadWhosePieceCannotBeReadEnds() async throws {
-            let files = FaultyFileSystem { $0.operation == .read && $0.name.hasPrefix("incoming") ? .error(EIO) : nil }
+            let writes = Guarded(0)
+            let files = FaultyFileSystem { call in
+                guard call.name.hasPrefix("incoming") else { return nil }
+                if call.operation == .write { writes.withLock { $0 += 1 } }
+                return call.operation == .read ? .error(EIO) : nil
+            }
             let cache = DiskURLCache(in: scratch, clock: ManualClock(), memory: 1 << 20, disk: 64 << 20) {
                 $0.directory = scratch.appending("faulty")
                 $0.fileSystem = files
             }
             let transport = ClosureTransport { _, exchange in
                 exchange.head(200, ["Cache-Control": "max-age=60"])
-                while !Task.isCancelled { await exchange.piece(Data(count: 64 << 10)) }
-                exchange.noteCancellation()
+                // The client takes the first piece, and is held up. Each piece is a write of its own, and once the last
+                // one is written, the file has the one before it.
+                for (number, length) in [2 << 20, 512 << 10, 512 << 10].enumerated() {
+                    await exchange.piece(Data(count: length))
+                    await eventually("piece \(number) in the file") { writes.withLock { $0 } > number }
+                }
+                await exchange.untilCancelled()
             }
             let delegate = WaitingDelegate()
             let session = try cache.makeSession(
@@ -90,8 +100,8 @@ import Testing
             defer { session.invalidateAndCancel() }
             let task = session.dataTask(with: url)
             task.resume()
-            // Its queue is held up, so the pieces go to the file.
-            await eventually("a file with what it has not taken") { cache.core.store.diskStore?.incoming.bytes != 0 }
+            // Its queue is held up, so it takes the second piece from the file.
+            await eventually("a file with what it has not taken") { writes.withLock { $0 } > 2 }
             delegate.gate.open()
             let record = await delegate.record(of: task) { !$0.ends.isEmpty }
             #expect(record.error != nil && files.faults > 0)
