@@ -34,6 +34,9 @@
             ["Cache-Control": lifetime.rawValue, "Vary": "Accept-Language", "ETag": tag(value)]
         }
 
+        /// The field of a 304 that says which one it is.
+        static let confirmation = "Confirmation"
+
         /// Shows whether it is whole.
         static func body(_ value: Int) -> String { "\(value)." }
 
@@ -52,8 +55,19 @@
         /// The beginnings of the loads whose refreshes in the background were answered with these values. Nobody hears
         /// when they end, but all have in the end.
         private var refreshes: [Int: Int] = [:]
+        /// The 304s that have come, by their values.
+        private var confirmations: [Int: Confirmation] = [:]
         /// What the answers to a load do that has not ended. By the beginning of the load, which is its own.
         private var ofLoads: [Int: [(kind: KeyHistory.Kind, began: Int, place: Int)]] = [:]
+
+        private struct Confirmation {
+            let place: Int
+            /// Of the update, and of the load.
+            let began: Int
+            let loadBegan: Int
+            /// The load may be cancelled, and then does nothing more. A refresh in the background is not.
+            var isForCertain: Bool
+        }
 
         init(isAlone: Bool) { self.isAlone = isAlone }
 
@@ -72,6 +86,9 @@
 
         /// What the answers to a load were to do is done, but for a store that was refused.
         mutating func end(_ load: ScheduledLoad, isStored: Bool, at time: Int) {
+            for (value, confirmed) in confirmations where confirmed.loadBegan == load.began {
+                confirmations[value]?.isForCertain = true
+            }
             for (kind, began, place) in ofLoads.removeValue(forKey: load.began) ?? [] {
                 if case .store = kind, !isStored { continue }
                 histories[place].end(began, at: time)
@@ -80,25 +97,36 @@
 
         mutating func refreshed(_ load: ScheduledLoad, with value: Int) { refreshes[value] = load.began }
 
+        /// A 304 is an update of what the load has found.
+        mutating func confirms(with value: Int, began: Int, _ load: ScheduledLoad, isRefresh: Bool) {
+            confirmations[value] = Confirmation(
+                place: load.place, began: began, loadBegan: load.began, isForCertain: isRefresh)
+        }
+
         /// What is found when everything has ended.
-        mutating func judge(_ found: Int?, at place: Int) {
+        /// - Parameter confirmation: the value of the 304 that it was last confirmed by.
+        mutating func judge(_ found: Int?, confirmation: Int?, at place: Int) {
             let history = histories[place]
             if let found, !history.allows(found) { fault("in the end \(found) is", at: place) }
             guard isAlone else { return }
             for case .store(let value) in history.operations.map(\.kind) {
                 guard let began = refreshes[value], found != value else { continue }
-                if !isOvertaken(value, since: began, history) {
+                if !isOvertaken(since: began, history, isOwn: { $0.kind == .store(value) }) {
                     fault("in the end the refreshed \(value) is not", at: place)
                 }
+            }
+            for (value, confirmed) in confirmations where confirmed.isForCertain && confirmed.place == place {
+                let isOvertaken = isOvertaken(since: confirmed.loadBegan, history) { $0.began == confirmed.began }
+                if confirmation != value, !isOvertaken { fault("in the end the 304 with \(value) is not", at: place) }
             }
         }
 
         /// Whether the answer to a request need not be stored: another answer, a store or a removal came meanwhile. A
         /// pin that changes the response that it replaces is no reason.
-        private func isOvertaken(_ value: Int, since time: Int, _ history: KeyHistory) -> Bool {
-            history.operations.contains {
-                ($0.kind != .update || $0.isOfALoad) && $0.kind != .store(value) && $0.ended > time
-            }
+        private func isOvertaken(
+            since time: Int, _ history: KeyHistory, isOwn: (KeyHistory.Operation) -> Bool
+        ) -> Bool {
+            history.operations.contains { ($0.kind != .update || $0.isOfALoad) && !isOwn($0) && $0.ended > time }
         }
 
         /// A load has delivered a value.
@@ -111,8 +139,8 @@
                 if !history.allows(value, in: load.began..<time) { fault(name, at: load.place) }
                 return
             }
-            if !isAlone || isOvertaken(value, since: load.began, history) { return }
-            guard isStorable, let reason else { return }
+            guard isAlone, isStorable, let reason else { return }
+            if isOvertaken(since: load.began, history, isOwn: { $0.kind == .store(value) }) { return }
             fault("\(name) and not stored: \(reason),", at: load.place)
         }
     }

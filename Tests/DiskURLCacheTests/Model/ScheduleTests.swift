@@ -22,6 +22,19 @@
             let number: Int
         }
 
+        private enum Step {
+            case change, pin, load, answer, cancel
+
+            static let withoutLoads = [Step.change]
+            static let withLoads = times([(5, .change), (2, .pin), (6, .load), (6, .answer), (1, .cancel)])
+            /// Most answers come for what is still stored.
+            static let ofFewChanges = times([(1, .change), (5, .pin), (5, .load), (5, .answer)])
+
+            private static func times(_ steps: [(Int, Step)]) -> [Step] {
+                steps.flatMap { [Step](repeating: $1, count: $0) }
+            }
+        }
+
         @Test(arguments: [false, true]) func whatIsFoundWasStoredAndNotRemoved(hasLoads: Bool) async throws {
             var schedules: Set<Int> = []
             let seeds = TestLength.scheduleSeeds
@@ -44,13 +57,14 @@
 
         private func run(_ seed: Int, _ hasLoads: Bool) async throws -> (faults: [String], hash: Int) {
             let directory = try SharedDirectory()
-            // Three caches with a thread each, two with two, or one with three: loads meet within a process, too.
-            let shapes = [(caches: 3, threads: 3), (2, 4), (1, 3)]
-            let (caches, threads) = shapes[seed / 4 % (hasLoads ? 3 : 2)]
+            // Three caches with a thread each, two with two, or one with more: loads meet within a process, too.
+            let shapes = [(caches: 3, threads: 3), (2, 4), (1, 3), (1, 2)]
+            let (caches, threads) = shapes[seed / 4 % (hasLoads ? 4 : 2)]
             let schedule = Schedule(seed: seed, threads: threads)
             let record = Mutex(ScheduleRecord(isAlone: caches == 1))
             let loads = ScheduledLoads(schedule, record)
             let opened = (0..<caches).map { _ in Mutex<Opened?>(nil) }
+            let steps = !hasLoads ? Step.withoutLoads : threads == 2 ? Step.ofFewChanges : Step.withLoads
             await schedule.run { thread in
                 var random = TestRandom(seed * threads + thread)
                 let place = opened[thread % caches]
@@ -65,12 +79,13 @@
                     let value = thread * 1_000 + step
                     // Of two responses the later one is the newer one.
                     directory.clock.advance(by: 0.001)
-                    switch hasLoads ? Int.random(in: 0..<20, using: &random) : 0 {
-                    case 0...4: self.perform(value, schedule, cache, &random, record, hasLoads)
-                    case 5, 6: cache.cache.setPinned(step % 2 == 0, for: ScheduleRecord.request(step / 2 % 2))
-                    case 7...12: loads.start(from: cache.cache, cache.number, &random)
-                    case 13...18: loads.answer(with: value, &random)
-                    default: loads.cancelOne(&random)
+                    switch step == 1 ? .change : steps.randomElement(using: &random) {
+                    case .change: self.perform(value, schedule, cache, &random, record, hasLoads)
+                    case .pin: cache.cache.setPinned(step % 2 == 0, for: ScheduleRecord.request(step / 2 % 2))
+                    case .load: loads.start(from: cache.cache, cache.number, &random)
+                    case .answer: loads.answer(with: value, &random)
+                    case .cancel: loads.cancelOne(&random)
+                    case nil: break
                     }
                     guard isFirst, Int.random(in: 0..<5, using: &random) == 0 else { continue }
                     if caches == 1 || Bool.random(using: &random) {
@@ -96,8 +111,10 @@
             for place in opened { place.withLock { $0?.cache.close() } }
             let cache = directory.open()
             for place in ScheduleRecord.places.indices {
+                let response = cache.cachedResponse(for: ScheduleRecord.request(place))?.response as? HTTPURLResponse
+                let confirmation = response?.value(forHTTPHeaderField: ScheduleRecord.confirmation).flatMap { Int($0) }
                 let found = Self.find(place, cache)
-                record.withLock { $0.judge(found, at: place) }
+                record.withLock { $0.judge(found, confirmation: confirmation, at: place) }
             }
             cache.close()
             return (record.withLock { $0.faults }, schedule.hash)

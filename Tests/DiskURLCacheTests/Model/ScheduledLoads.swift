@@ -143,6 +143,7 @@
             }
             let places = ScheduleRecord.places(of: ScheduleRecord.places[load.place].path)
             let kind = Int.random(in: 0..<10, using: &random)
+            let isRefresh = (exchange.receiver as? LoadDriver)?.client == nil
             switch kind {
             case 0: exchange.end(URLError(.networkConnectionLost))
             case _ where load.isUnsafe:
@@ -150,10 +151,15 @@
                 record.withLock { $0.begin(.removal, of: load, began: began, at: places) }
                 exchange.head(204)
                 exchange.end()
-            case 1...4 where confirmed != nil:
+            case 1...6 where confirmed != nil:
                 let began = schedule.now()
-                record.withLock { $0.begin(.update, of: load, began: began, at: [load.place]) }
-                exchange.head(304, ["ETag": ScheduleRecord.tag(confirmed ?? 0), "Cache-Control": "max-age=3600"])
+                record.withLock { record in
+                    record.begin(.update, of: load, began: began, at: [load.place])
+                    record.confirms(with: value, began: began, load, isRefresh: isRefresh)
+                }
+                var fields = ["ETag": ScheduleRecord.tag(confirmed ?? 0), "Cache-Control": "max-age=3600"]
+                fields[ScheduleRecord.confirmation] = "\(value)"
+                exchange.head(304, HeaderFields(dictionary: fields))
                 exchange.end()
             default:
                 let lifetime = ScheduleRecord.Lifetime.allCases[value % 3]
@@ -168,7 +174,6 @@
                 let isWhole = kind != 1
                 if isWhole { exchange.piece(String(body.dropFirst())) }
                 exchange.end(isWhole ? nil : URLError(.networkConnectionLost))
-                let isRefresh = (exchange.receiver as? LoadDriver)?.client == nil
                 if isRefresh, isWhole, isStorable { record.withLock { $0.refreshed(load, with: value) } }
             }
             return true
