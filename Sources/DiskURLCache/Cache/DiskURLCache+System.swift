@@ -90,6 +90,7 @@ extension DiskURLCache.Configuration {
                 "minimumDiskLifetime",
                 minimumDiskLifetime.seconds > 0 || cacheOptions.contains { $0.minimumDiskLifetime != nil }
             ),
+            ("wrongDigest", wrongDigest != .accepted),
             ("Configuration.willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
             // The system asks for the responses to GET alone.
             (

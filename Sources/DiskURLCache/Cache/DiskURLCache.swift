@@ -299,8 +299,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in
     /// memory; a fallback directory cannot be read; a second cache of this process has the folder open with other
     /// settings; a capacity is above 0 and holds no response; rules are invalid (the text names each one). Of
-    /// several problems it is one, and there is an event for each problem and each rule. Nil without a problem. Waits
-    /// for the first look at the folders.
+    /// several problems it is one; the log (``Configuration/log``) names the other ones, but for folders. Nil without a
+    /// problem. Waits for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
         core.openingError
     }

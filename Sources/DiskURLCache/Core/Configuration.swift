@@ -61,10 +61,10 @@ extension DiskURLCache {
         /// Settings for groups of requests or responses. ``Options`` says which setting wins if several apply.
         ///
         /// An invalid rule (it matches nothing, does nothing, contradicts itself or an earlier one, or names a key
-        /// policy that ``keyPolicies`` does not have) is reported by `openingError`, by an event, and in the log. A
-        /// rule whose pattern cannot match is applied to no request. If it restricts where responses are stored, it is
-        /// applied to every request, to be safe: the report says so. With ``Options/Storage/never`` so does the reason
-        /// of each load.
+        /// policy that ``keyPolicies`` does not have) is reported by `openingError` and in the log. A rule whose
+        /// pattern cannot match is applied to no request. If it restricts where responses are stored, it is applied to
+        /// every request, to be safe: the report says so. With ``Options/Storage/never`` so does the reason of each
+        /// load.
         public var rules: [Rule] = []
         /// The size of the largest response that is stored, as a share of the layer's capacity. A larger response is
         /// not stored, and an event says so.
@@ -124,8 +124,8 @@ extension DiskURLCache {
         /// the load gets the original response. Called on any thread; not called for `storeCachedResponse(_:for:)`.
         public var willCacheResponse: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
 
-        /// Takes what the library tells developers who do not listen to events: problems of settings, folders and
-        /// sessions, each once, as a sentence without anything that could identify a user. Nil: standard error, and
+        /// Takes what the library tells developers who do not listen to events: problems of settings and sessions,
+        /// each once, as a sentence without anything that could identify a user. Nil: standard error, and
         /// on Apple platforms the unified log. Called on any thread; it must not wait.
         ///
         /// ```swift
