@@ -130,7 +130,9 @@ extension DiskURLCache {
         func begin(_ request: URLRequest) async throws -> ResponseStream {
             try await bytes(for: request, fallback: fallback, session: session, progress: progress)
         }
-        if file.isResumable { return try await resume(request, file, begin) }
+        if file.isResumable {
+            return try await resume(request, file, by: session.map { SessionLink(session: $0) }, begin)
+        }
         let stream = try await begin(request)
         try await file.take(stream)
         return (stream.response, stream.report)

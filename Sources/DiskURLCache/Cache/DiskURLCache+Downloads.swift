@@ -4,14 +4,17 @@ import Foundation
 
 extension DiskURLCache {
     /// Goes on with the part that the file has, or begins anew.
-    /// - Parameter begin: begins a load.
+    /// - Parameters:
+    ///   - link: of the session that is to load; nil for the cache's own.
+    ///   - begin: begins a load.
     func resume(
-        _ request: URLRequest, _ file: DestinationFile, _ begin: (URLRequest) async throws -> ResponseStream
+        _ request: URLRequest, _ file: DestinationFile, by link: SessionLink?,
+        _ begin: (URLRequest) async throws -> ResponseStream
     ) async throws -> (response: HTTPURLResponse, report: Report) {
         let resource = DownloadPart.resource(of: request)
         var part = file.part(of: resource)
         // What is stored by now answers, or is validated, as always.
-        if part != nil, await perform({ $0.contains(request) }) { part = nil }
+        if part != nil, await isStored(request, by: link) { part = nil }
         if let part, let whole = try await goOn(request, with: part, file, begin) { return whole }
         let stream = try await begin(request)
         if stream.delivered.status == 200 {
@@ -24,6 +27,12 @@ extension DiskURLCache {
             try await file.sibling().take(stream)
         }
         return (stream.response, stream.report)
+    }
+
+    private func isStored(_ request: URLRequest, by link: SessionLink?) async -> Bool {
+        let hop = core.resolve(Request(link?.effectiveRequest(request) ?? request), variant: link?.keyVariant)
+        guard let key = hop.key else { return false }
+        return await perform { $0.core.store.contains(key, in: nil) }
     }
 
     /// Asks for the rest.

@@ -87,7 +87,10 @@ package struct RequestDecider {
                 wanted.upperBound <= held.range.upperBound
             else { return network(.rangeNotHeld) }
             let verdict = verdict(on: variant)
-            guard case .reuse(let allowance) = verdict.outcome else { return network(.stale) }
+            // A refresh in the background would ask for the whole.
+            guard case .reuse(let allowance) = verdict.outcome, allowance != .staleWhileRevalidate else {
+                return network(.stale)
+            }
             let start = held.range.lowerBound
             let bytes = wanted.lowerBound - start..<wanted.upperBound - start
             return .useStored(

@@ -105,15 +105,15 @@ extension ResponseDecision {
         let verdict = Storability.verdict(for: exchange, options: options)
         if case .store = verdict { return .deliver(verdict, changes: []) }
         let isHead = exchange.request.method == "HEAD"
-        let changes = isHead ? HeadUpdate.changes(by: exchange, options: options) : removals(by: exchange)
+        let changes = isHead ? HeadUpdate.changes(by: exchange, options: options) : removals(by: exchange, options)
         return .deliver(verdict, changes: changes)
     }
 
     /// If an answer cannot be stored, the stored responses that it would have replaced are removed: they are out of
     /// date. Not after an error, which says nothing about the resource, nor after a 206, which says nothing about the
     /// other parts.
-    private static func removals(by exchange: Exchange) -> [StoreChange] {
-        guard exchange.request.isRetrieval, !exchange.request.directives.noStore,
+    private static func removals(by exchange: Exchange, _ options: CachingOptions) -> [StoreChange] {
+        guard options.isCacheable(exchange.request.method), !exchange.request.directives.noStore,
             StatusCode.isReplacement(exchange.status)
         else { return [] }
         var digests = FieldDigests(of: exchange.request.fields)

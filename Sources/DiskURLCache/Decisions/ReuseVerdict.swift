@@ -21,9 +21,10 @@ extension RequestDecider {
 
     private func outcome(_ freshness: Freshness, _ facts: ReuseFacts) -> ReuseVerdict.Outcome {
         let said = facts.directives
-        if acceptsAnyAge { return .reuse(freshness.isFresh ? nil : .anyAge) }
+        let isGood = freshness.isFresh && !said.noCache
+        if acceptsAnyAge { return .reuse(isGood ? nil : .anyAge) }
         if options.restsAfterAnswers, let reason = facts.rest(options, now: now), !wantsOrigin(freshness, said: said) {
-            return .reuse(freshness.isFresh && !said.noCache ? nil : reason)
+            return .reuse(isGood ? nil : reason)
         }
         if !overrulesResponse(freshness.source) {
             if said.noCache { return objection(.noCache, .noCache) }
@@ -67,7 +68,11 @@ extension RequestDecider {
     private func clientsObjection(_ freshness: Freshness, said: ResponseDirectives) -> DiskURLCache.Reason? {
         let asked = directives
         // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
-        if case .revalidate(let reason) = policy, !(said.isImmutable && freshness.isFresh) { return reason }
+        if case .revalidate(let reason) = policy,
+            reason != .cachePolicy || !(said.isImmutable && freshness.isFresh)
+        {
+            return reason
+        }
         if asked.noCache { return .requestDirective }
         // `max-age=0` asks for validation even within the second of arrival.
         if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }

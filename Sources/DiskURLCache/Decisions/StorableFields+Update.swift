@@ -22,6 +22,15 @@ extension StorableFields {
         return result
     }
 
+    /// The fields of a 304 that are not stored, but are for the client that it answers.
+    /// - Parameter updated: those of the response that it confirms.
+    static func forThisAnswer(_ fields: HeaderFields, besides updated: HeaderFields) -> [HeaderFields.Field] {
+        fields.fields.filter { field in
+            let isForClient = !excluded.contains(field.name) && !describesBody.contains(field.name)
+            return (isForClient || forClient.contains(field.name)) && updated[field.name] == nil
+        }
+    }
+
     /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them,
     /// as it must not change the length. `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As
     /// Chromium does it.

@@ -5,7 +5,8 @@ import Foundation
 package final class DeliveredHead: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     private enum Source {
-        case request(DiskURLCache.Request)
+        /// Not the request itself, whose body would be in memory as long as the head.
+        case request(url: String, original: URL?)
         case response(URL?)
     }
 
@@ -18,7 +19,7 @@ package final class DeliveredHead: @unchecked Sendable {
     package init(to request: DiskURLCache.Request, status: Int, fields: HeaderFields) {
         self.status = status
         self.fields = fields
-        source = .request(request)
+        source = .request(url: request.url, original: request.originalURL)
     }
 
     /// The head of a response object of Foundation.
@@ -41,7 +42,7 @@ package final class DeliveredHead: @unchecked Sendable {
 
     package var url: URL? {
         switch source {
-        case .request(let request): request.foundationURL
+        case .request(let text, let original): original ?? URL(string: text)
         case .response(let url): url
         }
     }

@@ -103,13 +103,16 @@ package struct EntryMetadata: Sendable, Equatable {
         sequence == other.sequence && varyKey == other.varyKey
     }
 
+    /// Whether it is a 206, which answers ranges alone.
+    var isPart: Bool { http?.status == 206 }
+
     /// The values that tell the variants of one key apart.
     package var varyKey: VaryKey { http?.vary ?? .none }
 
     /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it,
     /// and it is not a 206, which the caller would take for the whole.
     func answers(_ request: inout FieldDigests) -> Bool {
-        http?.status != 206 && varyKey.matches(&request)
+        !isPart && varyKey.matches(&request)
     }
 }
 

@@ -54,7 +54,7 @@ package final class StoredEntry: @unchecked Sendable {
         self.body = body
         self.given = given
         varyKey = metadata.varyKey
-        answersEveryRequest = varyKey == .none && metadata.http?.status != 206
+        answersEveryRequest = varyKey == .none && !metadata.isPart
         memoryCost = body.count + Self.headCost(metadata)
     }
 

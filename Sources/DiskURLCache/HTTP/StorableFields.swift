@@ -6,7 +6,7 @@ package enum StorableFields {
     ///
     /// `Set-Cookie` is here for safety: a session that was set once must not be set again by every reuse.
     /// `Clear-Site-Data`, too: it would delete each time what the client has stored since.
-    private static let excluded = FieldNames([
+    static let excluded = FieldNames([
         "clear-site-data", "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
         "proxy-authorization", "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     ])
@@ -14,8 +14,8 @@ package enum StorableFields {
     /// Fields for a single user or exchange (RFC 9110 §11.6.3), which a shared cache must not deliver to others.
     private static let excludedWhenShared = FieldNames(["authentication-info", "set-cookie2"])
 
-    /// Those of `excluded` for the client itself: it gets them with the answer that has them, also with a 304.
-    static let forThisAnswer = FieldNames(["clear-site-data", "set-cookie"])
+    /// Those of `excluded` for the client itself.
+    static let forClient = FieldNames(["clear-site-data", "set-cookie"])
 
     /// Those that decide about reuse: no other field withholds them.
     private static let deciding = FieldNames(["cache-control", "vary", "date", "age", "expires"])

@@ -124,12 +124,10 @@ extension DiskURLCache {
         package var handlesCookies: Bool { contents.values.original?.httpShouldHandleCookies ?? false }
 
         /// Nil if Foundation makes no URL of the text.
-        package var foundationURL: URL? {
-            guard let original = contents.values.original, !contents.values.changes.contains(.url) else {
-                return URL(string: url)
-            }
-            return original.url
-        }
+        package var foundationURL: URL? { originalURL ?? URL(string: url) }
+
+        /// The URL that this was made with; nil if it was made of text.
+        var originalURL: URL? { contents.values.changes.contains(.url) ? nil : contents.values.original?.url }
 
         /// The request as a `URLRequest`: the original one with all changes, if there is an original.
         package var urlRequest: URLRequest {

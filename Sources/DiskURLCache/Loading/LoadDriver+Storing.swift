@@ -133,7 +133,8 @@ extension LoadDriver {
         case .update(let variant, let response):
             cache.freshen(variant.metadata, with: response, for: hop, ticket: ticket)
         case .addVariant(let variant, let response):
-            guard isStored(variant, of: key), let entry = variant.load() else { return }
+            // A body that memory does not keep is not read into it for that.
+            guard variant.open == nil, isStored(variant, of: key), let entry = variant.load() else { return }
             let draft = EntryDraft(response, .memory(entry.body), EditedResponse(), for: hop)
             _ = cache.insert(draft, for: hop, ticket: ticket)
         case .remove(let variant): remove(variant, of: key, by: ticket)

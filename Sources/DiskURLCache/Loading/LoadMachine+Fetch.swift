@@ -58,13 +58,13 @@ extension LoadMachine {
             status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
             policy: policy, storedOptions: stored.options, refusal: hop.refusal(of: head.fields))
         var decision = ResponseDecision.decide(exchange, options: options)
-        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) {
-            // It would lead in a circle: the error is delivered.
+        // Before all that is stored: the answer itself was asked for before the removal.
+        let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
+        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) || !invalidation.isEmpty {
+            // It would lead in a circle, or to what the answer itself removes: the error is delivered.
             exchange.policy = .revalidate(because: .cachePolicy)
             decision = ResponseDecision.decide(exchange, options: options)
         }
-        // Before all that is stored: the answer itself was asked for before the removal.
-        let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
         switch decision {
         case .repeatRequest:
             return invalidation + [.cancelFetch, .distrustValidators] + self.fetch(.mismatchedAnswer, now: now)
@@ -258,10 +258,7 @@ extension LoadMachine {
         guard variant.canServe(presentation, of: storedBody.count) else { return fetch(.mismatchedAnswer, now: now) }
         var actions = changes.map { Action.change($0.reading(variant)) }
         var head = presentation.head(of: updated, age: nil)
-        var own: [HeaderFields.Field] = []
-        answer.head.fields.forEachField { name, value in
-            if StorableFields.forThisAnswer.contains(name) { own.append(.init(name: name, value: value)) }
-        }
+        let own = StorableFields.forThisAnswer(answer.head.fields, besides: updated.fields)
         // All at once: a server may send many.
         if !own.isEmpty { head.fields = HeaderFields(head.fields.fields + own) }
         used = variant

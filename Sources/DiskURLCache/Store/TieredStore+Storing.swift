@@ -129,7 +129,12 @@ extension TieredStore {
         since start: StoreTicket
     ) -> DiskURLCache.Reason? {
         let rivals = rivals(of: metadata, of: key, isFirst: isFirst)
-        if isAnswer, isOlder(metadata, than: rivals) { return .removedMeanwhile }
+        if isAnswer {
+            if isOlder(metadata, than: rivals) { return .removedMeanwhile }
+            // The whole may have come after the request for a part.
+            let replacesWhole = metadata.isPart && rivals.contains { $0.varyKey == metadata.varyKey && !$0.isPart }
+            if replacesWhole { return .partialContent }
+        }
         switch removals.change(of: key, metadata, since: start) {
         case .removal:
             erase(key, metadata.varyKey)
@@ -147,10 +152,14 @@ extension TieredStore {
     }
 
     /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC
-    /// 9111 §4). Unless the clock was set back since: a response from the future keeps nothing out.
+    /// 9111 §4). A part answers no request for the whole. Unless the clock was set back since: a response from the
+    /// future keeps nothing out.
     private func isOlder(_ metadata: EntryMetadata, than rivals: [EntryMetadata]) -> Bool {
         let asked = metadata.http?.requestTime ?? .distantFuture
-        return rivals.contains { $0.http.map { $0.requestTime > asked && $0.requestTime <= now } == true }
+        return rivals.contains { other in
+            guard let time = other.http?.requestTime, metadata.isPart || !other.isPart else { return false }
+            return time > asked && time <= now
+        }
     }
 
     /// Keeps an answer that may not be stored in memory, beside what is stored for its key: until the app lets its URL

@@ -348,6 +348,29 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// RFC 8246 keeps a reload from the origin, not an app that wants the newest answer.
+    @Test func aNewerAnswerThanAnImmutableOne() async throws {
+        let origin = try OriginServer { .ok("\($0.number)", ["Cache-Control": "max-age=60, immutable"]) }
+        let cache = makeCache()
+        let request = URLRequest(url: origin.url("/a"))
+        #expect(try await texts(cache.answers(for: request)) == ["1"])
+        #expect(try await texts(cache.answers(for: request, alwaysRefreshing: true)) == ["1", "2"])
+        #expect(try await texts(cache.answers(for: request)) == ["2"])
+    }
+
+    /// Its lifetime does not count, since the origin wants to be asked each time.
+    @Test(arguments: ["no-cache", "no-cache, max-age=60"])
+    func whatTheOriginWantsToConfirmIsStale(cacheControl: String) async throws {
+        let origin = try OriginServer { _ in .ok("a", ["Cache-Control": cacheControl]) }
+        let cache = makeCache()
+        var request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        #expect(try await cache.answers(for: request).reduce(into: []) { $0.append($1.isStale) } == [true, false])
+        request.cachePolicy = .returnCacheDataElseLoad
+        #expect(try await cache.data(for: request).report.outcome == .staleHit(.memory, because: .anyAge))
+        #expect(origin.requests.count == 2)
+    }
+
     /// Foundation traps when such a request is changed.
     @Test func aRequestWithoutAURLOfHTTPFails() async throws {
         var request = URLRequest(url: Responses.url())
@@ -524,6 +547,44 @@ import Testing
         #expect(try await cache.data(for: post).source == .network)
         #expect(!cache.contains(get))
         #expect(origin.requests.last?.body == Data("change".utf8))
+    }
+
+    /// As with a GET: it is out of date.
+    @Test func aPostWhoseNewAnswerMayNotBeStoredLosesTheOldOne() async throws {
+        let origin = try OriginServer { request in
+            .ok("\(request.number)", ["Cache-Control": request.number == 1 ? "max-age=60" : "no-store"])
+        }
+        let cache = makeCache { $0.keyPolicy = .standard.includingBody(ofMethods: "POST") }
+        var request = URLRequest(url: origin.url("/a"))
+        request.httpMethod = "POST"
+        request.httpBody = Data("a".utf8)
+        for policy in [.useProtocolCachePolicy, .reloadIgnoringLocalCacheData] as [URLRequest.CachePolicy] {
+            request.cachePolicy = policy
+            _ = try await cache.data(for: request)
+        }
+        #expect(!cache.contains(request) && origin.requests.count == 2)
+    }
+
+    /// A stored response that was found has a head in memory, and this needs the URL of the request alone.
+    @Test func noBodyOfARequestStaysInMemory() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
+        let cache = makeCache { $0.keyPolicy = .standard.includingBody(ofMethods: "POST") }
+        let freed = Mutex(0)
+        for _ in 1...3 {
+            let bytes = UnsafeMutableRawPointer.allocate(byteCount: 50_000, alignment: 1)
+            bytes.initializeMemory(as: UInt8.self, repeating: 1, count: 50_000)
+            var request = URLRequest(url: origin.url("/a"))
+            request.httpMethod = "POST"
+            request.httpBody = Data(
+                bytesNoCopy: bytes, count: 50_000,
+                deallocator: .custom { bytes, _ in
+                    bytes.deallocate()
+                    _ = freed.next()
+                })
+            _ = try await cache.data(for: request)
+        }
+        #expect(origin.requests.count == 1)
+        await eventually("the bodies to be freed") { freed.withLock { $0 } == 3 }
     }
 
     @Test func aPostIsCachedByARecipeThatKeysItsBody() async throws {

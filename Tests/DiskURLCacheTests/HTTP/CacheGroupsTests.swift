@@ -83,7 +83,11 @@ import Testing
             cache = DiskURLCache(configuration: settings)
         }
 
-        func load(_ url: String, method: String = "GET", _ fields: HeaderFields = [:], status: Int = 200) async throws {
+        /// Returns the status that is delivered.
+        @discardableResult
+        func load(_ url: String, method: String = "GET", _ fields: HeaderFields = [:], status: Int = 200) async throws
+            -> Int
+        {
             let network = MemoryTransport { _, exchange in
                 var fields = fields
                 if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=60") }
@@ -93,7 +97,7 @@ import Testing
             }
             var request = URLRequest(url: URL(string: url)!)
             request.httpMethod = method
-            _ = try await LoadReader(request, from: cache, over: network).answer()
+            return try await LoadReader(request, from: cache, over: network).answer().response.statusCode
         }
 
         /// Those of the URLs that are stored, in memory and on disk.
@@ -253,6 +257,20 @@ import Testing
         let logout = "https://h.example/out"
         try await site.load(logout, ["Clear-Site-Data": "\"cache\", \"storage\""])
         #expect(site.stored(Self.urls + [logout]) == (isShared ? Self.urls + [logout] : [Self.urls[4]]))
+    }
+
+    /// It does not answer in the place of what has removed it.
+    @Test(arguments: [DiskURLCache.Layer.memory, .disk])
+    func anErrorThatClearsTheCacheIsDelivered(layer: DiskURLCache.Layer) async throws {
+        let site = Site(in: scratch)
+        let url = "https://h.example/a"
+        try await site.load(url, ["Cache-Control": "max-age=0, stale-if-error=60"])
+        if layer == .disk {
+            site.cache.flush()
+            site.cache.removeAllCachedResponses(from: .memory)
+        }
+        #expect(try await site.load(url, ["Clear-Site-Data": "\"cache\""], status: 503) == 503)
+        #expect(site.stored([url]) == [])
     }
 
     @Test func whyNamesTheGroups() async throws {

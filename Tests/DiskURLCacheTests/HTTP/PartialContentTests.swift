@@ -56,6 +56,16 @@ import Testing
         #expect(cache.load(["Range": "bytes=4-9"], status: 500).source == .origin)
     }
 
+    /// A refresh in the background would ask for all of it, for the sake of a part.
+    @Test func aStalePartIsAskedForAndNotRefreshed() {
+        var fields = Self.range
+        fields.set("Cache-Control", "max-age=60, stale-while-revalidate=600")
+        var cache = Self.part(fields)
+        cache.now += 100
+        let answer = cache.load(["Range": "bytes=4-9"], status: 206, answer: fields, body: "456789")
+        #expect(answer.source == .origin && answer.asked?.fields["Range"] == "bytes=4-9")
+    }
+
     @Test func conditionsOnAPartAreForTheOrigin() {
         var cache = Self.part()
         #expect(cache.load(["Range": "bytes=4-9", "If-None-Match": "\"a\""], status: 500).source == .origin)

@@ -499,6 +499,24 @@ import Testing
         #expect(record.largestPiece == OpenBody.pieceLength)
     }
 
+    /// A 304 that confirms it for another request makes no second copy, for which it would be read into memory.
+    @Test func aBodyInAFileIsNotCopiedForAnotherVariant() async throws {
+        let cache = cache()
+        var fields = fields
+        fields.set("Vary", "Accept-Language")
+        for (number, language) in ["en", "de"].enumerated() {
+            let client = PieceClient()
+            start(cache, client, ["Accept-Language": language])
+            let exchange = await exchanges.next(number + 1)
+            exchange.head(number == 0 ? 200 : 304, fields)
+            if number == 0 { send(exchange, 0..<Self.length) }
+            exchange.end()
+            #expect(await client.heard { $0.hasEnded }.data == Self.body)
+        }
+        let key = try #require(cache.key(for: Responses.request(url)))
+        #expect(cache.store.lookup(key).variants().count == 1)
+    }
+
     @Test(arguments: [0.0, 0.5, 1.0]) func aWrongByteIsAMissAndNoneOfItIsDelivered(place: Double) async throws {
         let cache = cache()
         await store(in: cache)

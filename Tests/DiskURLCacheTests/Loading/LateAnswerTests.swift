@@ -96,6 +96,35 @@ import Testing
         }
     }
 
+    /// A part answers no request for the whole, so neither answer is older than the other one, and the whole stays.
+    @Test(arguments: [true, false]) func aPartThatComesWithTheWholeLeavesIt(isPartFirst: Bool) async throws {
+        let gates = (whole: Gate(), part: Gate())
+        let network = MemoryTransport { request, exchange in
+            let isPart = request.value(forHTTPHeaderField: "Range") != nil
+            (isPart ? gates.part : gates.whole).wait()
+            let range: HeaderFields = ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-2/10"]
+            exchange.head(isPart ? 206 : 200, isPart ? range : ["Cache-Control": "max-age=60"])
+            exchange.piece(isPart ? "012" : "0123456789")
+            exchange.end()
+        }
+        async let whole = LoadReader(request, from: cache, over: network).answer()
+        await gates.whole.arrival()
+        clock.advance(by: 1)
+        let ranged = Responses.request("/a", fields: ["Range": "bytes=0-2"])
+        async let part = LoadReader(ranged, from: cache, over: network).answer()
+        await gates.part.arrival()
+        (isPartFirst ? gates.part : gates.whole).open()
+        if isPartFirst { _ = try await part } else { _ = try await whole }
+        (isPartFirst ? gates.whole : gates.part).open()
+        let bodies = try await [part.data, whole.data]
+        #expect(bodies == [Data("012".utf8), Data("0123456789".utf8)])
+        for _ in 1...2 {
+            #expect(stored == "0123456789")
+            cache.flush()
+            cache.removeAllCachedResponses(from: .memory)
+        }
+    }
+
     /// Neither says anything about the response.
     @Test(arguments: [3, 1 << 20], ["tag", "pin"])
     func aRefreshIsKeptThoughTheStoredResponseGetsATagOrAPin(length: Int, change: String) async throws {

@@ -126,6 +126,23 @@ import Testing
         }
     #endif
 
+    /// What a session adds to its requests is part of the key: what is stored without it is another response.
+    @Test func whatIsStoredForAnotherSessionIsNotTheWhole() async throws {
+        let configuration = URLSessionConfiguration.ephemeral.patient
+        configuration.httpAdditionalHeaders = ["Authorization": "Bearer 1"]
+        let session = cache.makeSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        change { $0.cuts = [300_000] }
+        let request = URLRequest(url: origin.url("/a"))
+        await #expect(throws: URLError.self) {
+            try await cache.file(for: request, at: file, resuming: true, session: session)
+        }
+        _ = try await cache.data(for: request)
+        #expect(cache.contains(request))
+        try await cache.file(for: request, at: file, resuming: true, session: session)
+        #expect(content == Self.first && asked == ["all", "rest"])
+    }
+
     /// The app's closure would be asked with the whole body.
     @Test func theWholeIsNotStoredUnasked() async throws {
         var settings = DiskURLCache.Configuration(

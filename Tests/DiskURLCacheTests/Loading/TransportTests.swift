@@ -124,6 +124,8 @@ import Testing
             let isFirst = exchange.transport.requests.count == 1
             fields += isFirst ? [("Set-Cookie", "old=1")] : [("Set-Cookie", "a=1"), ("set-cookie", "b=2")]
             fields.append(("Clear-Site-Data", "\"cookies\""))
+            // Not stored either, and for the one who asked.
+            fields += [("Cache-Control", "no-cache=\"X-Token\""), ("X-Token", isFirst ? "old" : "new")]
             exchange.receiver.receive(DiskURLCache.Head(status: isFirst ? 200 : 304, fields: fields))
             if isFirst { await exchange.piece("body") }
         }
@@ -136,6 +138,8 @@ import Testing
             #expect(stream.head.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value) == cookies)
             let orders = stream.head.fields.filter { $0.name == "Clear-Site-Data" }
             #expect(orders.count == (cookies.isEmpty ? 0 : 1))
+            let tokens = stream.head.fields.filter { $0.name == "X-Token" }.map(\.value)
+            #expect(tokens == (cookies.isEmpty ? [] : ["new"]))
         }
         #expect(transport.requests.count == 2)
         let stored = cache.store.lookup(try #require(cache.key(for: request))).variants()
