@@ -207,7 +207,7 @@ private func size(_ bytes: Int) -> String {
 }
 
 private func complain(_ text: String) {
-    FileHandle.standardError.write(Data("fetch: \(text)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data("fetch: \(text)\n".utf8))
 }
 
 /// Calls `action` at Ctrl-C, instead of ending the process at once.

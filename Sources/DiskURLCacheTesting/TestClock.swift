@@ -32,12 +32,15 @@ extension DiskURLCache {
         private func change(_ change: (inout Date) -> Void) {
             let awake = lock.withLock {
                 change(&time)
-                let due = sleepers.filter { $0.value.until <= time }
+                let due = sleepers.filter { Self.hasCome($0.value.until, at: time) }
                 for id in due.keys { sleepers[id] = nil }
                 return due.values.sorted { $0.until < $1.until }
             }
             for sleeper in awake { sleeper.wake.resume() }
         }
+
+        /// Two halves of a `Date` may be less than the whole, by a ten-millionth of a second.
+        private static func hasCome(_ date: Date, at time: Date) -> Bool { date.timeIntervalSince(time) < 1e-6 }
 
         fileprivate func wait(until date: Date) async throws {
             let id = UUID()
@@ -45,7 +48,7 @@ extension DiskURLCache {
                 try await withCheckedThrowingContinuation { continuation in
                     let isOver: Bool = lock.withLock {
                         // A task that was cancelled before it came here is not woken by its handler.
-                        if Task.isCancelled || date <= time { return true }
+                        if Task.isCancelled || Self.hasCome(date, at: time) { return true }
                         sleepers[id] = (date, continuation)
                         return false
                     }

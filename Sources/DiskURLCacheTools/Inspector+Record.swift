@@ -46,7 +46,7 @@ extension DiskURLCache.Inspector {
             return now.addingTimeInterval(-TimeInterval(freshness.staleness))
         }
         /// See `DiskURLCache.Options.tags`.
-        public var tags: [String] { metadata?.tags ?? [] }
+        public var tags: [String] { metadata?.tags.filter(CacheCore.isTagOfApp) ?? [] }
         /// See `DiskURLCache.Options.isPinned`.
         public var isPinned: Bool { metadata?.isPinned == true }
 

@@ -88,9 +88,9 @@ package struct RequestDecider {
             else { return network(.rangeNotHeld) }
             let verdict = verdict(on: variant)
             // A refresh in the background would ask for the whole.
-            guard case .reuse(let allowance) = verdict.outcome, allowance != .staleWhileRevalidate else {
-                return network(.stale)
-            }
+            guard case .reuse(let allowance) = verdict.outcome,
+                allowance != .staleWhileRevalidate || !mayUseNetwork
+            else { return network(.stale) }
             let start = held.range.lowerBound
             let bytes = wanted.lowerBound - start..<wanted.upperBound - start
             return .useStored(

@@ -21,12 +21,13 @@ extension RequestDecider {
 
     private func outcome(_ freshness: Freshness, _ facts: ReuseFacts) -> ReuseVerdict.Outcome {
         let said = facts.directives
-        let isGood = freshness.isFresh && !said.noCache
+        let isOverruled = overrulesResponse(freshness.source)
+        let isGood = freshness.isFresh && (isOverruled || !said.noCache)
         if acceptsAnyAge { return .reuse(isGood ? nil : .anyAge) }
         if options.restsAfterAnswers, let reason = facts.rest(options, now: now), !wantsOrigin(freshness, said: said) {
             return .reuse(isGood ? nil : reason)
         }
-        if !overrulesResponse(freshness.source) {
+        if !isOverruled {
             if said.noCache { return objection(.noCache, .noCache) }
             if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared) {
                 // With a network the response is only stale; without one the directive is what forbids its use.

@@ -25,9 +25,11 @@ extension StorableFields {
     /// The fields of a 304 that are not stored, but are for the client that it answers.
     /// - Parameter updated: those of the response that it confirms.
     static func forThisAnswer(_ fields: HeaderFields, besides updated: HeaderFields) -> [HeaderFields.Field] {
-        fields.fields.filter { field in
+        let ofConnection = FieldNames(FieldSyntax.members(of: fields["Connection"] ?? "").map { String($0) })
+        return fields.fields.filter { field in
             let isForClient = !excluded.contains(field.name) && !describesBody.contains(field.name)
-            return (isForClient || forClient.contains(field.name)) && updated[field.name] == nil
+            return (isForClient || forClient.contains(field.name)) && !ofConnection.contains(field.name)
+                && updated[field.name] == nil
         }
     }
 

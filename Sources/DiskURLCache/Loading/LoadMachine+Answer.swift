@@ -20,7 +20,7 @@ extension LoadMachine {
         var decision = decider(now: now).decision()
         if !followedKeys.isEmpty, case .useStored(let reuse) = decision, isCycle(reuse) {
             // Two URLs may each have redirected to the other at some time. The origin knows which one has moved last.
-            decision = decider(now: now, policy: .revalidate(because: .cachePolicy)).decision()
+            decision = decider(now: now, policy: .revalidate(because: .stale)).decision()
         }
         if let reuse = stored.standIn, !isCycle(reuse) { decision = .useStored(reuse) }
         if waited != nil, let reuse = confirmedMeanwhile(decision, now: now) { decision = .useStored(reuse) }

@@ -53,15 +53,18 @@ extension LoadMachine {
     mutating func receive(
         _ head: ResponseHead, fetch: Fetch, options: CachingOptions, now: Date
     ) -> [Action] {
+        let invalidated = invalidation(by: head, isShared: options.isShared)
+        // What the answer itself removes answers nothing more.
+        if invalidated?.emptiesHost == true { stored = stored.removed }
+        // Before all that is stored: the answer itself was asked for before the removal.
+        let invalidation = invalidated.map { [Action.invalidate($0)] } ?? []
         var exchange = Exchange(
             request: facts, revalidation: fetch.revalidation, variants: stored.variants,
             status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
             policy: policy, storedOptions: stored.options, refusal: hop.refusal(of: head.fields))
         var decision = ResponseDecision.decide(exchange, options: options)
-        // Before all that is stored: the answer itself was asked for before the removal.
-        let invalidation = invalidation(by: head, isShared: options.isShared).map { [Action.invalidate($0)] } ?? []
-        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) || !invalidation.isEmpty {
-            // It would lead in a circle, or to what the answer itself removes: the error is delivered.
+        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) {
+            // It would lead in a circle: the error is delivered.
             exchange.policy = .revalidate(because: .cachePolicy)
             decision = ResponseDecision.decide(exchange, options: options)
         }

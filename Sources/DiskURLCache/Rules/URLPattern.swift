@@ -53,7 +53,19 @@ struct URLPattern: Sendable {
         let asLiteral = forms.map {
             $0.replacingOccurrences(of: "%5B", with: "[").replacingOccurrences(of: "%5D", with: "]")
         }
-        self.init(forms + asLiteral.filter { !forms.contains($0) })
+        let known = forms + asLiteral.filter { !forms.contains($0) }
+        self.init(
+            known
+                + Self.asAuthority(head, rest, of: written).filter { form in
+                    !known.contains { Glob.matches($0.utf8, form.utf8) }
+                })
+    }
+
+    /// The forms of a pattern whose star may stand for the scheme, so that a host follows, perhaps with a port.
+    private static func asAuthority(_ head: Substring, _ rest: Substring, of written: String) -> [String] {
+        guard head.hasPrefix("*") else { return [] }
+        let authority = head == "*" && rest.hasPrefix("//") ? rest.dropFirst(2) : written[...]
+        return (try? absolute(scheme: "*", authority, of: written)) ?? []
     }
 
     /// A host of a pattern in the letters of URLs. A label with a star that is not all ASCII cannot be written so:

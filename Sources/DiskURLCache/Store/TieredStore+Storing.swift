@@ -152,8 +152,8 @@ extension TieredStore {
     }
 
     /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC
-    /// 9111 §4). A part answers no request for the whole. Unless the clock was set back since: a response from the
-    /// future keeps nothing out.
+    /// 9111 §4). A part answers no request for the whole, which is kept though it may be the older one. Unless the
+    /// clock was set back since: a response from the future keeps nothing out.
     private func isOlder(_ metadata: EntryMetadata, than rivals: [EntryMetadata]) -> Bool {
         let asked = metadata.http?.requestTime ?? .distantFuture
         return rivals.contains { other in

@@ -51,6 +51,8 @@ struct Given: Codable {
                 "connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding":
                 return nil
             case "location", "content-location": return "\(name): \(secrets.withheld(inURL: value))"
+            case "link", "refresh": return "\(name): \(secrets.withheld(inText: value))"
+            case let lowercased where secrets.names.contains(lowercased): return "\(name): \(Secrets.withheld)"
             default: return "\(name): \(value)"
             }
         }.sorted()
@@ -93,7 +95,7 @@ struct Content: Codable, Hashable {
 /// Takes the place of each secret.
 struct Secrets {
     let names: Set<String>
-    private static let withheld = "withheld"
+    static let withheld = "withheld"
 
     func withheld(inURL text: String) -> String {
         guard var parts = URLComponents(string: text) else { return text }
@@ -105,14 +107,28 @@ struct Secrets {
         return parts.string ?? text
     }
 
+    /// A text with URLs, in brackets or behind `url=`.
+    func withheld(inText text: String) -> String {
+        var result = ""
+        var rest = text.startIndex..<text.endIndex
+        let options: String.CompareOptions = [.regularExpression, .caseInsensitive]
+        while let url = text.range(of: #"(?<=<|url=["']?)[^<>"']+"#, options: options, range: rest) {
+            result += text[rest.lowerBound..<url.lowerBound] + withheld(inURL: String(text[url]))
+            rest = url.upperBound..<text.endIndex
+        }
+        return result + text[rest]
+    }
+
     func withheld(in body: Data, of type: String?) -> Data {
         // Whatever its type: a request whose program names none is sent as a form.
         if let json = Content(body).json {
             guard let changed = withheld(inJSON: json) else { return body }
             return (try? JSONSerialization.data(withJSONObject: changed, options: .sortedKeys)) ?? Data()
         }
-        let isForm = type?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
-        return isForm ? Data(withheld(inItems: String(decoding: body, as: UTF8.self)).utf8) : body
+        guard type?.lowercased().hasPrefix("application/x-www-form-urlencoded") ?? true else { return body }
+        let text = String(decoding: body, as: UTF8.self)
+        let changed = withheld(inItems: text)
+        return changed == text ? body : Data(changed.utf8)
     }
 
     private func withheld(inItems text: String) -> String {

@@ -53,7 +53,8 @@ extension Explainer {
         }
         sayFreshness(of: response, received.options, .storing, .storing)
         if let location = fields.single("Location"), (300...399).contains(status) {
-            say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
+            let target = URL(string: location, relativeTo: received.response.url)?.absoluteURL.printed
+            say(.storing, "The load continues with \(target ?? "its target"), which has its own key.", "RFC 9110 §15.4")
         }
         let next = RequestDecider(
             request: facts, variants: [StoredVariant(ifStored: response, at: now)], policy: policy,

@@ -19,7 +19,12 @@ import Testing
             let path = request.url?.path ?? ""
             if path == "/moved" { return .init(status: 302, fields: ["Location": "/get?token=abc123"]) }
             if path == "/tokens" {
-                return .init(fields: ["Content-Location": "/get?page=1#access_token=abc123&state=1"], body: "none")
+                let next = "</get?page=1>; rel=first, <https://ada:abc123@h.example/get?token=abc123>; rel=\"next\""
+                return .init(
+                    fields: [
+                        "Content-Location": "/get?page=1#access_token=abc123&state=1", "Link": next,
+                        "Refresh": "0;url=/get?token=abc123", "Access_Token": "abc123",
+                    ], body: "none")
             }
             if path == "/marked" { return .init(body: "\u{FEFF}text") }
             return .init(
@@ -111,9 +116,14 @@ import Testing
         let session = try cassette(records: true).makeSession()
         _ = try await session.data(for: untyped)
         _ = try await session.data(for: request("/tokens"))
+        // Here nobody adds the type before the cassette sees the request.
+        var form = request("/form")
+        form.httpMethod = "POST"
+        form.httpBody = Data("page=1&password=abc123".utf8)
+        _ = try await DiskURLCache.forTesting().load(form, through: try cassette(records: true)).response
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.url.path)
         // The one without a type takes the place of the same request.
-        #expect(names.count == 7)
+        #expect(names.count == 8)
         for name in names {
             let text = try String(contentsOf: scratch.url.appendingPathComponent(name), encoding: .utf8)
             #expect(!text.contains("abc123") && !name.contains("abc123"), "\(name): \(text)")

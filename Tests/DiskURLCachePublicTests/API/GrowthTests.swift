@@ -19,6 +19,21 @@
             #expect(child.succeeded)
         }
 
+        /// What a library says besides is no reason to end a process.
+        @Test func aStandardErrorThatIsFullEndsNoProcess() throws {
+            let scratch = try ScratchDirectory("full")
+            let child = try ChildProcess("full log", directory: scratch.appending("cache").path)
+            #expect(child.remainingLines() == ["lives"] && child.succeeded)
+        }
+
+        static func runWithFullLog(_ directory: String) {
+            dup2(open("/dev/full", O_WRONLY), STDERR_FILENO)
+            // The log says that nothing fits.
+            let cache = DiskURLCache(
+                memoryCapacity: 1, diskCapacity: 1, directory: URL(fileURLWithPath: directory, isDirectory: true))
+            if cache.openingError != nil { ChildProcess.say("lives") }
+        }
+
         private struct Use {
             var descriptors: Int
             var threads: Int

@@ -10,6 +10,7 @@
             case "one line": try OneLineTests.runInChild(directory)
             case "late line": try OneLineTests.runLateInChild(directory)
             case "https": try HTTPSTests.runInChild(directory)
+            case "full log": GrowthTests.runWithFullLog(directory)
             case "growth": try GrowthTests.runInChild(directory)
             case "fast body": try FastBodyTests.runInChild(directory)
             default: Issue.record("no such mode")

@@ -119,6 +119,20 @@ import Testing
         try await clock.sleep(until: clock.now, tolerance: nil)
     }
 
+    /// As dates, two halves of 100 ms are less than the whole.
+    @Test func stepsOfTheClockAddUp() async throws {
+        let clock = clock
+        let end = clock.now.advanced(by: .milliseconds(100))
+        for _ in 1...2 { clock.advance(by: .init(.milliseconds(50))) }
+        let isOver = Guarded(false)
+        let sleeper = Task {
+            try await clock.sleep(until: end, tolerance: nil)
+            isOver.withLock { $0 = true }
+        }
+        await eventually("the end of the sleep") { isOver.withLock { $0 } }
+        sleeper.cancel()
+    }
+
     @Test func aCacheForTestingOpensNoFolder() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         let cache = DiskURLCache.forTesting(clock: clock) { $0.directory = folder }

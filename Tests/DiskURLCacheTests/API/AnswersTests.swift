@@ -368,6 +368,9 @@ import Testing
         #expect(try await cache.answers(for: request).reduce(into: []) { $0.append($1.isStale) } == [true, false])
         request.cachePolicy = .returnCacheDataElseLoad
         #expect(try await cache.data(for: request).report.outcome == .staleHit(.memory, because: .anyAge))
+        // The app knows better.
+        request.cacheLifetime = .minutes(1)
+        #expect(try await cache.data(for: request).report.outcome == .hit(.memory))
         #expect(origin.requests.count == 2)
     }
 

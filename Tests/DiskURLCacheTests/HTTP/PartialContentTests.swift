@@ -64,6 +64,9 @@ import Testing
         cache.now += 100
         let answer = cache.load(["Range": "bytes=4-9"], status: 206, answer: fields, body: "456789")
         #expect(answer.source == .origin && answer.asked?.fields["Range"] == "bytes=4-9")
+        // None could be sent.
+        cache.now += 100
+        #expect(cache.load(["Range": "bytes=4-9", "Cache-Control": "only-if-cached"]).source == .stored)
     }
 
     @Test func conditionsOnAPartAreForTheOrigin() {

@@ -328,6 +328,14 @@ struct ExplanationTests {
         let description = cache.explanation(for: request).description
         #expect(description.contains("https://example.com/a"))
         #expect(!description.contains("lovelace") && !description.contains("s3cret"))
+        let target = "https://ada:lovelace@example.com/b?sign=s3cret"
+        let redirect = try #require(
+            HTTPURLResponse(
+                url: url, statusCode: 301, httpVersion: nil,
+                headerFields: ["Location": target, "Cache-Control": "max-age=60"]))
+        let followed = cache.explanation(for: request, response: redirect).description
+        #expect(followed.contains("https://example.com/b"))
+        #expect(!followed.contains("lovelace") && !followed.contains("s3cret"))
     }
 
     @Test func whatNobodyMayLoadFails() {

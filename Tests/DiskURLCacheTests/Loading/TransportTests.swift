@@ -124,8 +124,9 @@ import Testing
             let isFirst = exchange.transport.requests.count == 1
             fields += isFirst ? [("Set-Cookie", "old=1")] : [("Set-Cookie", "a=1"), ("set-cookie", "b=2")]
             fields.append(("Clear-Site-Data", "\"cookies\""))
-            // Not stored either, and for the one who asked.
+            // Not stored either, and for the one who asked; but for those of the connection.
             fields += [("Cache-Control", "no-cache=\"X-Token\""), ("X-Token", isFirst ? "old" : "new")]
+            fields += [("Connection", "X-Hop"), ("X-Hop", "1")]
             exchange.receiver.receive(DiskURLCache.Head(status: isFirst ? 200 : 304, fields: fields))
             if isFirst { await exchange.piece("body") }
         }
@@ -140,6 +141,7 @@ import Testing
             #expect(orders.count == (cookies.isEmpty ? 0 : 1))
             let tokens = stream.head.fields.filter { $0.name == "X-Token" }.map(\.value)
             #expect(tokens == (cookies.isEmpty ? [] : ["new"]))
+            #expect(!stream.head.fields.contains { ["X-Hop", "Connection"].contains($0.name) })
         }
         #expect(transport.requests.count == 2)
         let stored = cache.store.lookup(try #require(cache.key(for: request))).variants()

@@ -70,6 +70,9 @@ import Testing
         ("https://h:*/a", "https://h:8443/a"), ("*://h*:443", "https://h.example/"), ("https://*", "https://h/a"),
         ("*//[2001:db8::1]/*", "https://[2001:db8::1]/a"), ("*[2001:db8::1]*", "https://[2001:db8::1]/a"),
         ("https://[2001:*", "https://[2001:db8::1]/a"), ("https://*:8443", "https://h:8443/"),
+        ("*.example.com:443/a", "https://h.example.com/a"), ("*.example.com./a", "https://h.example.com/a"),
+        ("*//API.example.com/a", "https://api.example.com/a"), ("*//user@h:443/a", "https://h/a"),
+        ("*//bücher.example/a", "https://xn--bcher-kva.example/a"), ("*//a", "https://h/b//a"),
     ])
     func aPatternMatchesWhatItNames(pattern: String, url: String) throws {
         let cache = try makeCache([DiskURLCache.Rule(for: .url(pattern), storage: .never)])

@@ -18,10 +18,10 @@ final class Progress {
         if done < total {
             guard now.timeIntervalSince(lastShown) > 0.1 else { return }
             lastShown = now
-            FileHandle.standardError.write(Data("\r\(label) \(done) of \(total)".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\r\(label) \(done) of \(total)".utf8))
         } else {
             // Clears the line: the result follows.
-            FileHandle.standardError.write(Data("\r\u{1B}[K".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8))
         }
     }
 }
@@ -103,7 +103,7 @@ extension Sequence<Shown> {
 func show(_ text: Shown) { print(text.text) }
 
 /// Prints a line beside the output of the command, which stays what it is.
-func showBeside(_ text: Shown) { FileHandle.standardError.write(Data((text.text + "\n").utf8)) }
+func showBeside(_ text: Shown) { try? FileHandle.standardError.write(contentsOf: Data((text.text + "\n").utf8)) }
 
 /// The text in a colour, on a terminal that has some.
 func colour(_ text: Shown, _ colour: Colour) -> Shown {

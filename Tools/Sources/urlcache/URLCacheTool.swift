@@ -207,7 +207,9 @@ extension DiskURLCache.Inspector.Record {
     func field(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
 
     /// The media type without parameters, in lower case; nil if the response has none.
-    var contentType: String? { field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } }
+    var contentType: String? {
+        field("content-type").map { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() }
+    }
 
     /// Names of the request fields by which the response was selected.
     var varyFields: [String] {

@@ -35,7 +35,8 @@
 
     extension SystemLog {
         static func write(_ text: String) {
-            FileHandle.standardError.write(Data("DiskURLCache: \(text)\n".utf8))
+            // The other `write` ends the process if that fails.
+            try? FileHandle.standardError.write(contentsOf: Data("DiskURLCache: \(text)\n".utf8))
         }
     }
 
