@@ -25,7 +25,10 @@ struct CacheInspectorTests {
             cache.storeCachedResponse(
                 Responses.cached(
                     Responses.url("/\(number)"), body,
-                    fields: ["Cache-Control": "max-age=3600", "Content-Type": "text/plain; charset=utf-8"]),
+                    fields: [
+                        "Cache-Control": "max-age=3600", "Content-Type": "text/plain; charset=utf-8",
+                        "Cache-Groups": "\"g\"",
+                    ]),
                 for: request)
         }
         cache.flush()
@@ -47,6 +50,8 @@ struct CacheInspectorTests {
         #expect(record.problem == nil)
         #expect(record.status == 200)
         #expect(record.method == "GET")
+        // The group is a tag of the cache, not of the app.
+        #expect(record.tags == ["n1"])
         #expect(record.fields.contains { $0 == ("Content-Type", "text/plain; charset=utf-8") })
         #expect(record.bytes == 4)
         #expect(record.bytesOnDisk >= 4)

@@ -148,6 +148,19 @@ import Testing
         #expect(origin.requests.count == count)
     }
 
+    /// A fresh immutable response is not asked for by a reload, but here the origin has to say which URL has moved last.
+    @Test func aCircleOfImmutableRedirectsLeadsToTheOrigin() async throws {
+        let origin = try OriginServer { .ok("page of \($0.path)", Self.forAYear) }
+        let cache = try LoadingHarness().cache
+        for (path, target) in [("/a", "/b"), ("/b", "/a")] {
+            let fields = ["Cache-Control": "max-age=31536000, immutable", "Location": target]
+            cache.storeCachedResponse(
+                Responses.cached(origin.url(path), status: 301, fields: fields), for: URLRequest(url: origin.url(path)))
+        }
+        #expect(try await cache.data(from: origin.url("/a")).data == Data("page of /a".utf8))
+        #expect(origin.requests.count == 1)
+    }
+
     /// Both URLs redirect to each other, which no client can follow. What is stored of that does not outlive it.
     @Test func aLoopThatTheServerHasMendedIsOver() async throws {
         let isMended = Flag()
