@@ -30,8 +30,10 @@ extension DiskURLCache.Inspector {
         return removed
     }
 
-    /// Removes the least recently used records until the directory takes no more than a number of bytes; pinned records
-    /// last. With 0 all records are removed; folders and index files stay, and take some bytes.
+    /// Removes the least recently used records until the directory takes no more than a number of bytes; damaged ones
+    /// first, and pinned ones last. With 0 all records are removed; folders and index files stay, and take some bytes.
+    /// Files that a cache does not touch (``DiskURLCache/DiskURLCache/Error/Code/foreign``, or not readable) stay, and
+    /// no other record goes for the space that they take.
     /// - Returns: the number of records removed, and the bytes that the directory takes now.
     /// - Throws: when the directory cannot be read or written.
     public func trim(
@@ -56,12 +58,12 @@ extension DiskURLCache.Inspector {
     /// The records that ``trim(toBytes:progress:)`` would remove now, in that order.
     /// - Throws: when the directory cannot be read.
     public func recordsToTrim(toBytes bytes: Int) throws(DiskURLCache.Error) -> [Record] {
-        let records = try records()
-        var total = records.reduce(overheadOnDisk) { $0 + $1.bytesOnDisk }
-        let leastRecentFirst = records.reversed().filter { $0.problem == nil }
+        let leastRecentFirst = try records().reversed().filter { $0.problem == nil || $0.problem?.code == .damaged }
+        var total = leastRecentFirst.reduce(overheadOnDisk) { $0 + $1.bytesOnDisk }
+        let damaged = leastRecentFirst.filter { $0.problem != nil }
+        let intact = leastRecentFirst.filter { $0.problem == nil }
         var victims: [Record] = []
-        for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
-        where total > bytes {
+        for record in damaged + intact.filter({ !$0.isPinned }) + intact.filter(\.isPinned) where total > bytes {
             victims.append(record)
             // The index shrinks by the record's row.
             total -= record.bytesOnDisk + IndexFileLayout.rowLength

@@ -104,8 +104,10 @@ extension Explainer {
         let names = CacheGroups.names(of: fields, keyFields: groupFields)
         guard !names.isEmpty else { return }
         let groups = names.map { "\"\($0)\"" }.joined(separator: ", ")
+        let consequence = marksGroupsStale ? "makes it stale" : "removes it"
         say(
-            topic, "The response is in the groups \(groups) of its origin: an answer that invalidates one removes it.",
+            topic,
+            "The response is in the groups \(groups) of its origin: an answer that invalidates one \(consequence).",
             "RFC 9875 §2")
     }
 
@@ -128,7 +130,7 @@ extension Explainer {
             say(.storing, "All that is stored of its host is removed", because: .clearSiteData)
         } else if !invalidation.groups.isEmpty {
             say(
-                .storing, "Stored responses of its origin are removed",
+                .storing, "Stored responses of its origin are \(marksGroupsStale ? "marked stale" : "removed")",
                 because: .groupInvalidation(names: invalidation.groups))
         }
     }

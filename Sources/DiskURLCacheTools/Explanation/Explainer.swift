@@ -35,6 +35,8 @@ struct Explainer {
     var cacheOptions = DiskURLCache.Options()
     /// `DiskURLCache.Configuration.groupFields`
     var groupFields: [String] = []
+    /// `DiskURLCache.Configuration.marksGroupsStale`
+    var marksGroupsStale = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
     /// The largest body that is stored, in bytes; nil if that is not known.

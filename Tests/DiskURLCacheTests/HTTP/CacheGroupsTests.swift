@@ -273,14 +273,16 @@ import Testing
         #expect(site.stored([url]) == [])
     }
 
-    @Test func whyNamesTheGroups() async throws {
-        let site = Site(in: scratch)
+    @Test(arguments: [true, false]) func whyNamesTheGroups(marksStale: Bool) async throws {
+        let site = Site({ $0.marksGroupsStale = marksStale }, in: scratch)
         try await site.load(Self.urls[0], ["Cache-Groups": "\"x y\""])
         var request = URLRequest(url: URL(string: Self.urls[0])!)
-        #expect("\(site.cache.explanation(for: request))".contains("groups \"x y\" of its origin"))
+        let stored = "\(site.cache.explanation(for: request))"
+        #expect(stored.contains("groups \"x y\" of its origin") && stored.contains("removes it") != marksStale)
         request.httpMethod = "POST"
         let answer = Responses.http(request.url!, fields: ["Cache-Group-Invalidation": "\"x y\""])
-        #expect("\(site.cache.explanation(for: request, response: answer))".contains("named the groups x y"))
+        let received = "\(site.cache.explanation(for: request, response: answer))"
+        #expect(received.contains("named the groups x y") && received.contains("are marked stale") == marksStale)
     }
 
     /// A storage of the app's finds a group by its one name, in no other process than all do.

@@ -135,6 +135,25 @@ struct CacheInspectorTests {
         #expect(cache.cachedResponse(for: Responses.request("/0")) != nil)
     }
 
+    /// The space that only damaged records take costs no intact one.
+    @Test func trimmingRemovesDamagedRecordsFirst() throws {
+        let cache = makeCache(entries: 20, bodyLength: 10_000)
+        cache.store.disk?.close()
+        let inspector = try DiskURLCache.Inspector(directory: directory)
+        let records = try inspector.records()
+        for record in records.prefix(10) {
+            let file = try FileHandle(forWritingTo: directory.appendingPathComponent("records/" + record.fileName))
+            try file.seekToEnd()
+            try file.write(contentsOf: Data([0]))
+            try file.close()
+        }
+        let before = try inspector.records().reduce(inspector.overheadOnDisk) { $0 + $1.bytesOnDisk }
+        let result = try inspector.trim(toBytes: before * 3 / 4)
+        #expect(result.bytesOnDisk <= before * 3 / 4)
+        let left = Set(try inspector.records().filter { $0.problem == nil }.map(\.fileName))
+        #expect(left == Set(records.dropFirst(10).map(\.fileName)))
+    }
+
     @Test func trimmingRemovesNoMoreThanItMust() throws {
         // Many small entries: their index takes as much as a tenth of them, and shrinks with them.
         let cache = makeCache(entries: 600, bodyLength: 10)

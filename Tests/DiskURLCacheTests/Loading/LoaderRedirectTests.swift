@@ -148,7 +148,7 @@ import Testing
         #expect(origin.requests.count == count)
     }
 
-    /// A fresh immutable response is not asked for by a reload, but here the origin has to say which URL has moved last.
+    /// A reload does not ask for a fresh immutable response, but here the origin has to say which URL has moved last.
     @Test func aCircleOfImmutableRedirectsLeadsToTheOrigin() async throws {
         let origin = try OriginServer { .ok("page of \($0.path)", Self.forAYear) }
         let cache = try LoadingHarness().cache

@@ -35,7 +35,7 @@ struct Trim: ParsableCommand {
             if !json { show("No entry is left; the folders and index files stay.") }
         } else {
             throw Problem(
-                "That is more than \(byteCount(to.bytes)): the rest could not be removed, was stored meanwhile, or is damaged (see urlcache verify)."
+                "That is more than \(byteCount(to.bytes)): the rest could not be removed, was stored meanwhile, or is no record that a cache touches (see urlcache verify)."
             )
         }
     }
