@@ -33,7 +33,10 @@ extension DiskURLCache {
             let awake = lock.withLock {
                 change(&time)
                 let due = sleepers.filter { Self.hasCome($0.value.until, at: time) }
-                for id in due.keys { sleepers[id] = nil }
+                for (id, sleeper) in due {
+                    sleepers[id] = nil
+                    time = max(time, sleeper.until)
+                }
                 return due.values.sorted { $0.until < $1.until }
             }
             for sleeper in awake { sleeper.wake.resume() }
@@ -48,7 +51,11 @@ extension DiskURLCache {
                 try await withCheckedThrowingContinuation { continuation in
                     let isOver: Bool = lock.withLock {
                         // A task that was cancelled before it came here is not woken by its handler.
-                        if Task.isCancelled || Self.hasCome(date, at: time) { return true }
+                        if Task.isCancelled { return true }
+                        if Self.hasCome(date, at: time) {
+                            time = max(time, date)
+                            return true
+                        }
                         sleepers[id] = (date, continuation)
                         return false
                     }

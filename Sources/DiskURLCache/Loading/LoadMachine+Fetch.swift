@@ -63,8 +63,8 @@ extension LoadMachine {
             status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
             policy: policy, storedOptions: stored.options, refusal: hop.refusal(of: head.fields))
         var decision = ResponseDecision.decide(exchange, options: options)
-        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) {
-            // It would lead in a circle: the error is delivered.
+        if case .useStaleOnError(let reuse) = decision, isCycle(reuse) || invalidated?.groups.isEmpty == false {
+            // It would lead in a circle, or may be in one of the groups: the error is delivered.
             exchange.policy = .revalidate(because: .cachePolicy)
             decision = ResponseDecision.decide(exchange, options: options)
         }

@@ -61,11 +61,17 @@ struct URLPattern: Sendable {
                 })
     }
 
-    /// The forms of a pattern whose star may stand for the scheme, so that a host follows, perhaps with a port.
+    /// The forms of a pattern whose star may stand for the scheme, so that a host follows, perhaps with a port. An `@`
+    /// may be one of a path or a query, unless slashes come before it.
     private static func asAuthority(_ head: Substring, _ rest: Substring, of written: String) -> [String] {
-        guard head.hasPrefix("*") else { return [] }
+        guard head.hasPrefix("*"), rest.hasPrefix("/"), !head.contains("@") else { return [] }
         let authority = head == "*" && rest.hasPrefix("//") ? rest.dropFirst(2) : written[...]
-        return (try? absolute(scheme: "*", authority, of: written)) ?? []
+        let forms = (try? absolute(scheme: "*", authority, of: written)) ?? []
+        // What was cut off may have been all that such a pattern says.
+        return forms.filter { form in
+            let host = form.range(of: "://").map { form[$0.upperBound...].prefix { $0 != "/" } } ?? ""
+            return host.contains { $0 != "*" }
+        }
     }
 
     /// A host of a pattern in the letters of URLs. A label with a star that is not all ASCII cannot be written so:

@@ -90,7 +90,7 @@ extension DiskURLCache {
                 let written = Given(response, body, secrets)
                 try lock.withLock { try record(Exchange(asked: asked, given: written)) }
                 // The program goes on with what it was given: it follows a signed URL, and sends a token.
-                given = Given(response, body, Secrets(names: []))
+                given = Given(response, body, nil)
             } else {
                 given = try lock.withLock { try replay(asked) }
             }

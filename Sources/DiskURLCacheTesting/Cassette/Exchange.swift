@@ -39,10 +39,12 @@ struct Given: Codable {
     let fields: [String]
     let body: Content?
 
-    init(_ response: HTTPURLResponse, _ body: Data, _ secrets: Secrets) {
+    /// - Parameter secrets: those that are left out; nil for the program itself.
+    init(_ response: HTTPURLResponse, _ body: Data, _ secrets: Secrets?) {
         status = response.statusCode
-        let type = response.value(forHTTPHeaderField: "Content-Type")
-        self.body = body.isEmpty ? nil : Content(secrets.withheld(in: body, of: type))
+        // Without a type it is no form, as a request is.
+        let type = response.value(forHTTPHeaderField: "Content-Type") ?? ""
+        self.body = body.isEmpty ? nil : Content(secrets?.withheld(in: body, of: type) ?? body)
         fields = response.allHeaderFields.compactMap { name, value -> String? in
             guard let name = name as? String, let value = value as? String else { return nil }
             switch name.lowercased() {
@@ -50,9 +52,11 @@ struct Given: Codable {
             case "set-cookie", "set-cookie2", "authentication-info", "proxy-authentication-info", "age", "date",
                 "connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding":
                 return nil
-            case "location", "content-location": return "\(name): \(secrets.withheld(inURL: value))"
-            case "link", "refresh": return "\(name): \(secrets.withheld(inText: value))"
-            case let lowercased where secrets.names.contains(lowercased): return "\(name): \(Secrets.withheld)"
+            case "location", "content-location": return "\(name): \(secrets?.withheld(inURL: value) ?? value)"
+            case "link": return "\(name): \(secrets?.withheld(inLinks: value) ?? value)"
+            case "refresh": return "\(name): \(secrets?.withheld(inRefresh: value) ?? value)"
+            case let lowercased where secrets?.names.contains(lowercased) == true:
+                return "\(name): \(Secrets.withheld)"
             default: return "\(name): \(value)"
             }
         }.sorted()
@@ -107,16 +111,25 @@ struct Secrets {
         return parts.string ?? text
     }
 
-    /// A text with URLs, in brackets or behind `url=`.
-    func withheld(inText text: String) -> String {
+    /// `<URL>; rel=next, …`
+    func withheld(inLinks text: String) -> String {
         var result = ""
         var rest = text.startIndex..<text.endIndex
-        let options: String.CompareOptions = [.regularExpression, .caseInsensitive]
-        while let url = text.range(of: #"(?<=<|url=["']?)[^<>"']+"#, options: options, range: rest) {
+        while let url = text.range(of: "(?<=<)[^>]+", options: .regularExpression, range: rest) {
             result += text[rest.lowerBound..<url.lowerBound] + withheld(inURL: String(text[url]))
             rest = url.upperBound..<text.endIndex
         }
         return result + text[rest]
+    }
+
+    /// `5; url="URL"`, where `url=` and the quotes may be missing.
+    func withheld(inRefresh text: String) -> String {
+        var url = text.drop { !";,".contains($0) }.dropFirst().drop(while: \.isWhitespace)
+        let value = url.dropFirst(3).drop(while: \.isWhitespace)
+        if url.prefix(3).lowercased() == "url", value.first == "=" {
+            url = value.dropFirst().drop { $0.isWhitespace || "\"'".contains($0) }
+        }
+        return text[..<url.startIndex] + withheld(inURL: String(url))
     }
 
     func withheld(in body: Data, of type: String?) -> Data {
@@ -134,7 +147,8 @@ struct Secrets {
     private func withheld(inItems text: String) -> String {
         text.split(separator: "&", omittingEmptySubsequences: false).map { item in
             let name = item.prefix { $0 != "=" }
-            let isSecret = names.contains((name.removingPercentEncoding ?? String(name)).lowercased())
+            let isSecret =
+                item.contains("=") && names.contains((name.removingPercentEncoding ?? String(name)).lowercased())
             return isSecret ? "\(name)=\(Self.withheld)" : String(item)
         }.joined(separator: "&")
     }

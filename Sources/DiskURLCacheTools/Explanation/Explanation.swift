@@ -58,7 +58,7 @@ extension DiskURLCache {
             received: received)
         explainer.variant = variant
         explainer.groupFields = core.configuration.groupFields
-        explainer.marksGroupsStale = core.configuration.marksGroupsStale
+        explainer.marksGroupsStale = core.configuration.marksGroupsStale && core.configuration.storageMaker == nil
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted
         explainer.largestBody = stored == nil ? core.largestStorableBody : nil
         explainer.asksTheApp = core.configuration.willCacheResponse != nil

@@ -23,7 +23,7 @@ import Testing
                 return .init(
                     fields: [
                         "Content-Location": "/get?page=1#access_token=abc123&state=1", "Link": next,
-                        "Refresh": "0;url=/get?token=abc123", "Access_Token": "abc123",
+                        "Refresh": "0; URL='/get?name=o'neil&token=abc123'", "Access_Token": "abc123",
                     ], body: "none")
             }
             if path == "/marked" { return .init(body: "\u{FEFF}text") }

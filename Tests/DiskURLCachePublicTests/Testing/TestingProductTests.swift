@@ -131,6 +131,7 @@ import Testing
         }
         await eventually("the end of the sleep") { isOver.withLock { $0 } }
         sleeper.cancel()
+        #expect(clock.now >= end)
     }
 
     @Test func aCacheForTestingOpensNoFolder() async throws {

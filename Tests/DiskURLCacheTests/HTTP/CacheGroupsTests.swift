@@ -260,16 +260,21 @@ import Testing
     }
 
     /// It does not answer in the place of what has removed it.
-    @Test(arguments: [DiskURLCache.Layer.memory, .disk])
-    func anErrorThatClearsTheCacheIsDelivered(layer: DiskURLCache.Layer) async throws {
-        let site = Site(in: scratch)
+    @Test(arguments: [DiskURLCache.Layer.memory, .disk], ["GET", "POST"])
+    func anErrorThatRemovesAStoredResponseIsDelivered(layer: DiskURLCache.Layer, method: String) async throws {
+        let policy = DiskURLCache.KeyPolicy.custom { request in request.url?.absoluteString }
+        let site = Site({ if method == "POST" { $0.keyPolicy = policy } }, in: scratch)
         let url = "https://h.example/a"
-        try await site.load(url, ["Cache-Control": "max-age=0, stale-if-error=60"])
+        let fields: HeaderFields = ["Cache-Control": "max-age=0, stale-if-error=60", "Cache-Groups": "\"g\""]
+        try await site.load(url, method: method, fields)
         if layer == .disk {
             site.cache.flush()
             site.cache.removeAllCachedResponses(from: .memory)
         }
-        #expect(try await site.load(url, ["Clear-Site-Data": "\"cache\""], status: 503) == 503)
+        var removal: HeaderFields = ["Cache-Control": "no-store"]
+        removal.set(
+            method == "GET" ? "Clear-Site-Data" : "Cache-Group-Invalidation", method == "GET" ? "\"cache\"" : "\"g\"")
+        #expect(try await site.load(url, method: method, removal, status: 503) == 503)
         #expect(site.stored([url]) == [])
     }
 

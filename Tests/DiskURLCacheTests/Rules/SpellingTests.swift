@@ -80,6 +80,15 @@ import Testing
         #expect(try cache.key(for: request("http://h:81/a")) != nil)
     }
 
+    /// What looks like a user or a dot of a host may be something else.
+    @Test(arguments: ["*@*", "*@h*", "*./*", "*.png", "*a?q=1", "*//@*"])
+    func aPatternMatchesNothingElse(pattern: String) throws {
+        let cache = try makeCache([DiskURLCache.Rule(for: .url(pattern), storage: .never)])
+        for url in ["https://h/a", "https://h/a.png/", "https://h/a/?q=1"] {
+            #expect(try cache.key(for: request(url)) != nil, "\(url)")
+        }
+    }
+
     @Test func noRequestGoesToPort0() throws {
         #expect(try makeCache([DiskURLCache.Rule(for: .url("https://h:0/*"), storage: .never)]).openingError != nil)
     }
