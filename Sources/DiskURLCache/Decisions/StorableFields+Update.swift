@@ -25,6 +25,9 @@ extension StorableFields {
     /// The fields of a 304 that are not stored, but are for the client that it answers.
     /// - Parameter updated: those of the response that it confirms.
     static func forThisAnswer(_ fields: HeaderFields, besides updated: HeaderFields) -> [HeaderFields.Field] {
+        // Nearly always nothing was left out.
+        let isNamed = updated["Cache-Control"]?.utf8.contains(UInt8(ascii: "\"")) == true
+        guard isNamed || fields.haveOne(of: forClient) || fields.haveOne(of: excludedWhenShared) else { return [] }
         let ofConnection = FieldNames(FieldSyntax.members(of: fields["Connection"] ?? "").map { String($0) })
         return fields.fields.filter { field in
             let isForClient = !excluded.contains(field.name) && !describesBody.contains(field.name)

@@ -12,7 +12,7 @@ package enum StorableFields {
     ])
 
     /// Fields for a single user or exchange (RFC 9110 §11.6.3), which a shared cache must not deliver to others.
-    private static let excludedWhenShared = FieldNames(["authentication-info", "set-cookie2"])
+    static let excludedWhenShared = FieldNames(["authentication-info", "set-cookie2"])
 
     /// Those of `excluded` for the client itself.
     static let forClient = FieldNames(["clear-site-data", "set-cookie"])
