@@ -135,6 +135,12 @@ extension TieredStore {
             let replacesWhole = metadata.isPart && rivals.contains { $0.varyKey == metadata.varyKey && !$0.isPart }
             if replacesWhole { return .partialContent }
         }
+        // Before it is asked what was removed or marked: that may have been by one of these tags.
+        for other in rivals where other.varyKey == metadata.varyKey {
+            if keepsPin, other.isPinned { metadata.isPinned = true }
+            if other.tags.isEmpty { continue }
+            metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
+        }
         switch removals.change(of: key, metadata, since: start) {
         case .removal:
             erase(key, metadata.varyKey)
@@ -142,11 +148,6 @@ extension TieredStore {
         // One that memory had already when it was marked has the mark itself; what is not HTTP is never marked.
         case .mark where isAnswer && metadata.http.map { $0.staleSince == nil } == true: return .removedMeanwhile
         case .mark, .none: break
-        }
-        for other in rivals where other.varyKey == metadata.varyKey {
-            if keepsPin, other.isPinned { metadata.isPinned = true }
-            if other.tags.isEmpty { continue }
-            metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
         }
         return nil
     }

@@ -125,6 +125,30 @@ import Testing
         }
     }
 
+    /// A request without a tag takes over that of the response which its answer replaces.
+    @Test func aLateAnswerThatInheritsATagIsNotFreshAfterAMarkByIt() async throws {
+        let gate = Gate()
+        let count = Mutex(0)
+        let network = MemoryTransport { _, exchange in
+            let number = count.next()
+            if number > 1 { gate.wait() }
+            exchange.head(200, ["Cache-Control": "max-age=600"])
+            exchange.piece("\(number)")
+            exchange.end()
+        }
+        var (tagged, reload) = (request, request)
+        tagged.cacheOptions = .init(tags: ["news"])
+        reload.cachePolicy = .reloadIgnoringLocalCacheData
+        _ = try await LoadReader(tagged, from: cache, over: network).answer()
+        async let late = LoadReader(reload, from: cache, over: network).answer()
+        await gate.arrival()
+        clock.advance(by: 1)
+        cache.markStale(tag: "news")
+        gate.open()
+        _ = try await late
+        #expect(try await LoadReader(request, from: cache, over: network).answer().data == Data("3".utf8))
+    }
+
     /// Neither says anything about the response.
     @Test(arguments: [3, 1 << 20], ["tag", "pin"])
     func aRefreshIsKeptThoughTheStoredResponseGetsATagOrAPin(length: Int, change: String) async throws {
