@@ -32,8 +32,8 @@ extension DiskURLCache.Inspector {
 
     /// Removes the least recently used records until the directory takes no more than a number of bytes; damaged ones
     /// first, and pinned ones last. With 0 all records are removed; folders and index files stay, and take some bytes.
-    /// Files that a cache does not touch (``DiskURLCache/DiskURLCache/Error/Code/foreign``, or not readable) stay, and
-    /// no other record goes for the space that they take.
+    /// Files that a cache does not touch (`DiskURLCache.Error.Code.foreign`, or not readable) stay, and no other record
+    /// goes for the space that they take.
     /// - Returns: the number of records removed, and the bytes that the directory takes now.
     /// - Throws: when the directory cannot be read or written.
     public func trim(
