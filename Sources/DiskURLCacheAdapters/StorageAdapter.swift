@@ -78,7 +78,7 @@ final class StorageAdapter: StorageLayer {
     }
 
     /// A storage finds the entries of one tag by its name, so it is asked for each tag.
-    func remove(matching criteria: EntryCriteria) {
+    func remove(matching criteria: EntryCriteria, willRemove: (UInt64) -> Void) {
         for criteria in criteria.ofEachTag { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }
     }
 

@@ -75,10 +75,11 @@ extension DiskStore {
 
     /// Removes every entry that meets all conditions. With a resource among them (RFC 9111 §4.4) it visits only the
     /// records of that resource. Otherwise other caches are told that everything may have been removed.
-    package func remove(matching criteria: EntryCriteria) {
+    package func remove(matching criteria: EntryCriteria, willRemove: (UInt64) -> Void) {
         removing(criteria) { () throws(Errno) in
             // Heads are read without a lock.
             for row in try rows(for: criteria) where records.matches(criteria, row) {
+                willRemove(row.key.resource)
                 withIO { io in
                     let isSame = catalog.exactRows(of: row.key)?.contains { $0.isSameRecord(as: row) } == true
                     if isSame || records.matches(criteria, row) { records.removeForGood(row.name, &io.events) }

@@ -40,7 +40,9 @@ package protocol StorageLayer: AnyObject, Sendable {
     func update(_ metadata: EntryMetadata, of key: RequestKey, replacing old: EntryMetadata, usedAt: UInt64) -> Bool
     func remove(_ key: RequestKey)
     func remove(_ key: RequestKey, variant: VaryKey)
-    func remove(matching criteria: EntryCriteria)
+    /// - Parameter willRemove: called with the resource of each matching entry, before it is removed. Not called by an
+    ///   app's storage.
+    func remove(matching criteria: EntryCriteria, willRemove: (UInt64) -> Void)
     /// Marks the matching entries as stale, or removes those that cannot be marked.
     func markStale(matching criteria: EntryCriteria, at time: Date)
     func removeAll()
@@ -76,4 +78,6 @@ package protocol StorageLayer: AnyObject, Sendable {
 extension StorageLayer {
     /// What can be read at this moment of the stored variants of a key.
     package func variants(of key: RequestKey) -> [StoredVariant] { allVariants(of: key) ?? [] }
+
+    package func remove(matching criteria: EntryCriteria) { remove(matching: criteria) { _ in } }
 }

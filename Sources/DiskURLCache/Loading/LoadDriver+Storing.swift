@@ -24,7 +24,7 @@ extension LoadDriver {
             body = ArrivingBody(
                 for: response, reader: streamed ? pieces : whole, length: length, isHeld: isHeld,
                 digests: digests(), pausable: pausable, of: hop, in: cache,
-                refused: { self.giveUpStoring($0, isHeld: isHeld) })
+                refused: { self.giveUpStoring(response, $0, isHeld: isHeld) })
         }
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
@@ -49,7 +49,7 @@ extension LoadDriver {
     }
 
     /// The rest of the body, which may be endless, serves at most this load.
-    private func giveUpStoring(_ reason: DiskURLCache.Reason, isHeld: Bool) {
+    private func giveUpStoring(_ response: StoredResponse, _ reason: DiskURLCache.Reason, isHeld: Bool) {
         release()
         if reason == .diskFailed {
             let url = state.withLock { $0.hop }.request.foundationURL
@@ -58,7 +58,7 @@ extension LoadDriver {
         guard client == nil else { return }
         CacheCore.lookupQueue.async { [self] in
             // What is only held would have replaced nothing, and has its reason.
-            if !isHeld { refuseBody(reason) }
+            if !isHeld { refuseBody(of: response, reason) }
             cancel()
         }
     }
@@ -87,7 +87,7 @@ extension LoadDriver {
             draft = EntryDraft(storing.response, whole.body, storing.edited, for: hop)
             draft.file = whole.file
         case .failure(let reason)?:
-            if storing.heldBecause == nil { refuseBody(reason) }
+            if storing.heldBecause == nil { refuseBody(of: storing.response, reason) }
             return
         case nil: return
         }
@@ -108,10 +108,12 @@ extension LoadDriver {
         return arrived?.content
     }
 
-    /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that
-    /// response stays.
-    private func refuseBody(_ reason: DiskURLCache.Reason) {
-        if reason == .tooLarge, let key = state.withLock({ $0.hop.key }) { cache.store.remove(key) }
+    /// For a body that exceeds the limit, removes the response that it would have replaced, unless that one is newer.
+    /// If the disk failed, that response stays. So does the whole if a part is refused.
+    private func refuseBody(of response: StoredResponse, _ reason: DiskURLCache.Reason) {
+        let (hop, ticket) = state.withLock { ($0.hop, $0.ticket) }
+        let refused = EntryMetadata(response: .http(response), storedAt: cache.now, placement: .memoryAndDisk)
+        if reason == .tooLarge, !refused.isPart, let key = hop.key { cache.store.remove(key, refused, by: ticket) }
         note(reason)
     }
 
@@ -148,7 +150,7 @@ extension LoadDriver {
         guard !hasEnded else { return }
         @Sendable func refuse(_ reason: DiskURLCache.Reason) {
             CacheCore.lookupQueue.async { [self] in
-                refuseBody(reason)
+                refuseBody(of: response, reason)
                 // The body's file is read on its own queue, as after any other answer.
                 handle(.storageConfirmed(nil), at: .network)
             }

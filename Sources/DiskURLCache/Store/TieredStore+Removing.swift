@@ -98,8 +98,13 @@ extension TieredStore {
         defer { removals.end(number) }
         // Changes that began before are complete now, and are found.
         for stripe in stripes { stripe.withLock { _ in } }
-        disk?.remove(matching: criteria)
-        updateMemory(matching: criteria) { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
+        // An answer on its way takes over the tags of the response that it replaces. It finds that one, or this note.
+        let note: (UInt64) -> Void = { if !criteria.tags.isEmpty { self.removals.note(resource: $0) } }
+        disk?.remove(matching: criteria, willRemove: note)
+        updateMemory(matching: criteria) { key, record in
+            note(key.resource)
+            record?.removeAll { criteria.matches(key, $0.metadata) }
+        }
     }
 
     /// Changes the records in memory that have a matching entry, and drops the weak responses that match. Those that

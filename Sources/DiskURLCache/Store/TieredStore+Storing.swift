@@ -136,11 +136,7 @@ extension TieredStore {
             if replacesWhole { return .partialContent }
         }
         // Before it is asked what was removed or marked: that may have been by one of these tags.
-        for other in rivals where other.varyKey == metadata.varyKey {
-            if keepsPin, other.isPinned { metadata.isPinned = true }
-            if other.tags.isEmpty { continue }
-            metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
-        }
+        takeOver(from: rivals, keepsPin, &metadata)
         switch removals.change(of: key, metadata, since: start) {
         case .removal:
             erase(key, metadata.varyKey)
@@ -150,6 +146,15 @@ extension TieredStore {
         case .mark, .none: break
         }
         return nil
+    }
+
+    /// Gives the response the tags of those that it replaces, and their pin.
+    private func takeOver(from rivals: [EntryMetadata], _ keepsPin: Bool, _ metadata: inout EntryMetadata) {
+        for other in rivals where other.varyKey == metadata.varyKey {
+            if keepsPin, other.isPinned { metadata.isPinned = true }
+            if other.tags.isEmpty { continue }
+            metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
+        }
     }
 
     /// Whether a load asked later, whose answer is there: a request that both answer must get the newer answer (RFC
@@ -210,9 +215,12 @@ extension TieredStore {
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
+        let generation = disk?.isShared == true ? memory.generation(of: key) : nil
         switch write(metadata, file, whole, for: key) {
         case .written:
-            keep(entry, metadata, for: key, isFirst: isFirst)
+            // Another cache may have replaced it already. Then memory was told of that before it has this one.
+            let isUntouched = generation.map { $0 == memory.generation(of: key) } ?? true
+            keep(isUntouched ? entry : nil, metadata, for: key, isFirst: isFirst)
             return .stored
         case .superseded:
             keep(nil, metadata, for: key, isFirst: isFirst)
@@ -382,6 +390,8 @@ extension TieredStore {
         let numbered = stripe(of: key).withLock { _ in
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
+            // What only the disk has is asked when the file is written.
+            takeOver(from: inMemory(key), keepsPin, &metadata)
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
             keep(entry.memoryCost <= largestMemoryEntry ? entry : nil, metadata, for: key, isFirst: false)
             unwritten.withLock { $0[key, default: []].append(metadata) }

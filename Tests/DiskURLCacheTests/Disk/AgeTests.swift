@@ -36,6 +36,18 @@ import Testing
         #expect(store.variants(of: key).isEmpty)
     }
 
+    /// A use of one variant is none of another one that was found no more.
+    @Test func whatWasNotUsedForTooLongIsNotFoundAgain() {
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) { $0.maximumAccessAge = 100 }
+        store.flush()
+        store.maintenance.pause()
+        store.store(.test(testBody(1), sequence: 1, storedAt: clock.now), for: key)
+        clock.advance(by: 101)
+        store.store(.test(testBody(2), sequence: 2, storedAt: clock.now, language: "de"), for: key)
+        for _ in 0..<2 { #expect(store.variants(of: key).map { $0.load()?.body } == [testBody(2)]) }
+    }
+
     /// With an age each pass visited all rows, under the lock of the lookups.
     @Test func passesInBetweenVisitNoRow() {
         let store = fixture.open { $0.maximumAccessAge = 1_000 }

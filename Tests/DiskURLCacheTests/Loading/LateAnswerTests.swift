@@ -126,7 +126,8 @@ import Testing
     }
 
     /// A request without a tag takes over that of the response which its answer replaces.
-    @Test func aLateAnswerThatInheritsATagIsNotFreshAfterAMarkByIt() async throws {
+    @Test(arguments: ["marked", "removed", "removed from disk"])
+    func aLateAnswerThatInheritsATagIsNotFreshAfterAChangeByIt(change: String) async throws {
         let gate = Gate()
         let count = Mutex(0)
         let network = MemoryTransport { _, exchange in
@@ -143,10 +144,51 @@ import Testing
         async let late = LoadReader(reload, from: cache, over: network).answer()
         await gate.arrival()
         clock.advance(by: 1)
-        cache.markStale(tag: "news")
+        if change == "removed from disk" {
+            cache.flush()
+            cache.removeAllCachedResponses(from: .memory)
+        }
+        if change == "marked" { cache.markStale(tag: "news") } else { cache.removeCachedResponses(tag: "news") }
         gate.open()
         _ = try await late
         #expect(try await LoadReader(request, from: cache, over: network).answer().data == Data("3".utf8))
+    }
+
+    /// It would have replaced one response, and removes no other one.
+    @Test(arguments: ["a variant", "a later answer", "the whole"])
+    func aBodyThatIsTooLargeLeaves(what: String) async throws {
+        let gate = Gate()
+        let fields = ["Cache-Control": "max-age=600", "Vary": "Accept-Language"]
+        let network = MemoryTransport { _, exchange in
+            gate.wait()
+            var head = HeaderFields(dictionary: fields)
+            if what == "the whole" { head.append("Content-Range", "bytes 0-11534335/11534336") }
+            exchange.head(what == "the whole" ? 206 : 200, head)
+            exchange.piece(Data(count: 11 << 20))
+            exchange.end()
+        }
+        func put(_ body: String, language: String) {
+            let stored = Responses.cached(Responses.url("/a"), body, fields: fields)
+            cache.storeCachedResponse(stored, for: Responses.request("/a", fields: ["Accept-Language": language]))
+        }
+        func stored(language: String) -> String? {
+            let request = Responses.request("/a", fields: ["Accept-Language": language])
+            return cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) }
+        }
+        if what != "a later answer" { put("before", language: "en") }
+        put("variant", language: "de")
+        clock.advance(by: 1)
+        var request = Responses.request("/a", fields: ["Accept-Language": "en"])
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        if what == "the whole" { request.setValue("bytes=0-", forHTTPHeaderField: "Range") }
+        async let late = LoadReader(request, from: cache, over: network).answer()
+        await gate.arrival()
+        clock.advance(by: 1)
+        if what == "a later answer" { put("later", language: "en") }
+        gate.open()
+        #expect(try await late.data.count == 11 << 20)
+        #expect(stored(language: "de") == "variant")
+        #expect(stored(language: "en") == ["a later answer": "later", "the whole": "before"][what])
     }
 
     /// Neither says anything about the response.

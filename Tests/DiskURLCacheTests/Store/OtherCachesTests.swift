@@ -120,6 +120,27 @@
             for cache in [first, second, directory.open()] { #expect(cache.foundLater() == "later") }
         }
 
+        /// The later response comes after the earlier one is on disk, and before memory has it.
+        @Test(arguments: [true, false]) func whatAnotherCacheReplacesAtOnceIsNotInMemory(isGuest: Bool) {
+            let files = FaultyFileSystem()
+            let first = isGuest ? directory.open() : directory.open(files)
+            let second = isGuest ? directory.open(files) : directory.open()
+            let (cache, other) = isGuest ? (second, first) : (first, second)
+            let isWritten = Mutex(false)
+            files.rule = { [directory] call in
+                if call.operation == .write, call.isRecord { isWritten.withLock { $0 = true } }
+                let isTelling = call.name == "changes" && isWritten.withLock { $0 }
+                guard isTelling else { return nil }
+                files.rule = { _ in nil }
+                directory.clock.advance(by: 1)
+                other.put("later")
+                return nil
+            }
+            cache.put("earlier")
+            #expect(isWritten.withLock { $0 })
+            for cache in [cache, other, directory.open()] { #expect(cache.foundLater() == "later") }
+        }
+
         /// Two stores, of which the second one has the slot that the remover knows.
         @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isRemoverGuest: Bool) {
             let (writer, remover) = writerAndRemover(isRemoverGuest: isRemoverGuest, storing: "public", tags: [])

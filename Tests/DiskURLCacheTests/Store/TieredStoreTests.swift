@@ -328,6 +328,29 @@ import Testing
         #expect(fixture.store.diskStore?.entryCount == (["pinned", "none"].contains(how) ? 1 : 0))
     }
 
+    /// The queue has not written its file yet when the tag is removed.
+    @Test(arguments: [true, false]) func whatTheSystemsLoaderReplacesLeavesItsTags(isInMemory: Bool) throws {
+        let fixture = try Fixture()
+        // A removal by tag waits for the first listing.
+        fixture.store.maintenance.resume()
+        fixture.cache.flush()
+        fixture.pause()
+        let gate = fixture.holdQueue()
+        var tagged = Responses.request("/a")
+        tagged.cacheOptions = .init(tags: ["account"])
+        fixture.cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "old"), for: tagged)
+        if !isInMemory { fixture.cache.removeAllCachedResponses(from: .memory) }
+        let new = Responses.cached(Responses.url("/a"), "new")
+        fixture.cache.core.store(new, for: Responses.request("/a"), by: .systemLoader)
+        fixture.cache.removeCachedResponses(tag: "account")
+        // What only the disk knows is found when the file is written.
+        if isInMemory { #expect(fixture.body("/a") == nil) }
+        fixture.store.maintenance.resume()
+        gate.open()
+        fixture.cache.flush()
+        #expect(fixture.body("/a") == nil)
+    }
+
     /// Its file is still to be written when it is marked: it is not removed, and its file gets the mark.
     @Test(arguments: ["before", "meanwhile"], [true, false])
     func aLateFileGetsTheMark(when: String, isHTTP: Bool) throws {

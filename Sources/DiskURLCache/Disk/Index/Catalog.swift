@@ -139,7 +139,7 @@ final class Catalog: Sendable {
                 let isExpired = contents.state.isCurrent && isUnused(row, now)
                 if isExpired { plan.expired.insert(slot) } else { plan.slots.insert(slot) }
             }
-            let use = IndexUse(key: key, time: time, seconds: now.recordSeconds)
+            let use = IndexUse(key: key, time: time, seconds: now.recordSeconds, expired: plan.expired)
             if isUse, contents.state.isCurrent, !plan.slots.isEmpty {
                 plan.isFirstChange = contents.index.note(use)
             } else if isUse, !contents.state.isCurrent {

@@ -232,6 +232,7 @@ struct DiskIndex: Sendable {
         // Most keys have one row, and a search for each slot would take most of a use.
         var slots: Slots = []
         forEachRow(of: use.key) { slots.insert(Slots($0.slot)) }
+        slots.subtract(use.expired)
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             guard let current = position(RecordName(key: use.key, slot: slot)), rows[current].lastUse < use.time
             else { continue }
@@ -294,4 +295,6 @@ struct IndexUse: Sendable {
     var time: UInt64
     /// Seconds since 1970.
     var seconds: UInt32
+    /// The slots of the key whose records were not used, since they had been unused for too long.
+    var expired: Slots = []
 }
