@@ -12,6 +12,8 @@ final class StorageAdapter: StorageLayer {
     private let nextCheck = CheckTime()
     /// Held while removals by others are applied, so that a second caller waits until they are.
     private let taking = Mutex(())
+    /// How often this cache has begun to ask for removals by others.
+    private let questions = Mutex(0)
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
 
     init(_ storage: any DiskURLCache.EntryStorage, keepsURLs: Bool) {
@@ -110,7 +112,14 @@ final class StorageAdapter: StorageLayer {
     func checkIfShared() { checkNow() }
 
     private func check() {
+        let before = questions.withLock { $0 }
         taking.withLock { _ in
+            // Many loads ask at a time. What another one has begun to ask since, and has its answer to, is for all.
+            let isAnswered = questions.withLock { count in
+                defer { if count == before { count += 1 } }
+                return count != before
+            }
+            if isAnswered { return }
             let changes = storage.removalsByOthers()?.map(EntryCriteria.removal) ?? [.removedAll]
             if !changes.isEmpty { observer.withLock { $0 }(changes) }
         }

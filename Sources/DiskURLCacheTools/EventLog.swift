@@ -184,10 +184,13 @@ extension DiskURLCache.Event {
         switch self {
         case .load(var load):
             load.url = nil
+            if load.notStoredReason == .never { load.notStoredReason = .neverByOptions }
+            if load.outcome == .bypass(.never) { load.outcome = .bypass(.neverByOptions) }
             return .load(load)
         case .stored(_, let bytes, let isInMemoryOnly):
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
-        case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
+        case .notStored(_, let reason):
+            return .notStored(url: nil, reason: reason == .never ? .neverByOptions : reason)
         case .invalidated(_, let reason): return .invalidated(url: nil, reason: reason)
         case .problem(let error):
             switch error.code {

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import NIOCore
+import NIOPosix
 import NIOSSL
 
 extension RedisStorage {
@@ -54,6 +55,8 @@ extension RedisStorage {
         /// The limit of steps when entries are erased or checked one by one, in case a server never says that it is
         /// done. A search takes some 500 keys in each step.
         var mostSteps = 100_000
+        /// Finds the addresses of a host; nil for the system's way.
+        var resolver: (any Resolver & Sendable)?
         /// Called for each failure, on its own queue. A lasting failure is reported at most once in each `pause`. By
         /// default it writes a warning to the logger `RedisStorage` of swift-log; nil for no report.
         public var onFailure: (@Sendable (RedisFailure) -> Void)? = { Logger(label: "RedisStorage").warning("\($0)") }

@@ -5,7 +5,7 @@ import NIOSSL
 
 /// The connections to a server, and the only place where a thread waits for it.
 ///
-/// `@unchecked Sendable`: `open`, `connecting` and `waiting` are used on `loop` only.
+/// `@unchecked Sendable`: `open`, `connecting`, `nextConnect` and `waiting` are used on `loop` only.
 final class RedisConnections: @unchecked Sendable {
     private let configuration: RedisStorage.Configuration
     private let tls: NIOSSLContext?
@@ -16,6 +16,8 @@ final class RedisConnections: @unchecked Sendable {
 
     private var open: [RedisHandler] = []
     private var connecting = 0
+    /// Before it no further connection is made beside one that works.
+    private var nextConnect = NIODeadline.uptimeNanoseconds(0)
     /// Calls that wait for a connection.
     private var waiting: [RedisCall] = []
 
@@ -109,7 +111,8 @@ final class RedisConnections: @unchecked Sendable {
             if connecting == 0 { connect() }
             return
         }
-        if connection.load > 0, open.count + connecting < configuration.connections { connect() }
+        let mayConnect = open.count + connecting < configuration.connections && NIODeadline.now() >= nextConnect
+        if connection.load > 0, mayConnect { connect() }
         connection.send(call)
     }
 
@@ -127,47 +130,54 @@ final class RedisConnections: @unchecked Sendable {
     private func connect() {
         loop.preconditionInEventLoop()
         connecting += 1
-        let handler = RedisHandler(
-            address: configuration.address, longestString: max(64 << 10, configuration.maximumEntrySize))
+        // It includes everything that follows the connection: TLS, the password, the scripts.
+        let deadline = NIODeadline.now() + .seconds(configuration.connectTimeout)
         let bootstrap = ClientBootstrap(group: loop)
+            .resolver(configuration.resolver)
             .connectTimeout(.seconds(configuration.connectTimeout))
             .channelOption(ChannelOptions.socketOption(.so_keepalive), value: 1)
+            // Called for each address of the host that is tried, perhaps of several at a time.
             .channelInitializer { [tls, configuration] channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls {
                         try channel.pipeline.syncOperations.addHandler(
                             NIOSSLClientHandler(context: tls, serverHostname: configuration.serverName))
                     }
-                    try channel.pipeline.syncOperations.addHandler(handler)
+                    try channel.pipeline.syncOperations.addHandler(
+                        RedisHandler(
+                            address: configuration.address,
+                            longestString: max(64 << 10, min(configuration.maximumEntrySize, 512 << 20))))
                 }
             }
-        // It includes everything that follows the connection: TLS, the password, the scripts.
-        let deadline = loop.scheduleTask(in: .seconds(configuration.connectTimeout)) { [configuration] in
+        let channel =
+            switch configuration.server {
+            case .host(let name, let port): bootstrap.connect(host: name, port: port)
+            case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
+            }
+        channel.flatMapThrowing { try $0.pipeline.syncOperations.handler(type: RedisHandler.self) }
+            .whenComplete { [self] result in
+                switch result {
+                case .success(let handler): greet(handler, by: deadline)
+                case .failure(let error):
+                    didFail(
+                        unreachable("No connection to \(configuration.address): \(error). Does the server run there?"))
+                }
+            }
+    }
+
+    private func greet(_ handler: RedisHandler, by deadline: NIODeadline) {
+        let end = loop.scheduleTask(deadline: deadline) { [configuration] in
             handler.close(
                 RedisFailure(
                     .unreachable,
                     "\(configuration.address) took no connection within \(configuration.connectTimeout) seconds. Is it a Redis server, "
                         + "and does it want TLS? `connectTimeout` says how long that may take."))
         }
-        let channel =
-            switch configuration.server {
-            case .host(let name, let port): bootstrap.connect(host: name, port: port)
-            case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
-            }
-        let hello = configuration.hello
-        channel.whenComplete { [self] result in
-            switch result {
-            case .success:
-                handler.send(
-                    RedisCall(hello) { [self] replies in
-                        deadline.cancel()
-                        didConnect(handler, replies)
-                    })
-            case .failure(let error):
-                deadline.cancel()
-                didFail(unreachable("No connection to \(configuration.address): \(error). Does the server run there?"))
-            }
-        }
+        handler.send(
+            RedisCall(configuration.hello) { [self] replies in
+                end.cancel()
+                didConnect(handler, replies)
+            })
     }
 
     private func didConnect(_ handler: RedisHandler, _ result: RedisCall.Replies) {
@@ -198,6 +208,7 @@ final class RedisConnections: @unchecked Sendable {
 
     private func didFail(_ failure: RedisFailure) {
         connecting -= 1
+        nextConnect = .now() + .seconds(configuration.pause)
         guard open.isEmpty, connecting == 0 else { return }
         let calls = waiting
         waiting = []

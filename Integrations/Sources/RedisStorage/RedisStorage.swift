@@ -49,6 +49,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         var lastNumber = 0
         var doubts = Doubts()
         var isFull = false
+        var isSweepQueued = false
         var memory = Memory()
     }
 
@@ -63,6 +64,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         var scope: DiskURLCache.Criteria.Scope
         /// The message for other processes.
         var message: String
+        /// The name that the set of a removed group gets. It stays the same when the removal is sent again: the server
+        /// may have made it although its reply did not come.
+        var gone: String
 
         var isOfVariant: Bool { if case .name(_, _?) = scope { true } else { false } }
     }
@@ -136,7 +140,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         let isLastPart = delayed.count == all.count
         guard !delayed.isEmpty || !commands.isEmpty else { return [] }
         let replies: [RESPValue]
-        switch server.call(delayed.map { command($0.removal, gone: goneKey()) } + (isLastPart ? commands : [])) {
+        switch server.call(delayed.map { command($0.removal) } + (isLastPart ? commands : [])) {
         case .replies(let given): replies = given
         case .failed(let failure, let isNew):
             if isNew { report(failure) }
@@ -156,6 +160,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             state.withLockedValue { state in state.delayed.removeAll { $0.number <= last.number } }
             // What came with them was found before everything was removed.
             if isFull { return ask(commands) }
+            for (sent, reply) in zip(delayed, replies) { eraseRemoved(sent.removal, reply) }
         }
         // All parts together might not arrive within the timeout, and then never would.
         return isLastPart ? Array(replies.dropFirst(delayed.count)) : ask(commands)
@@ -302,22 +307,24 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     public func removeEntries(matching criteria: DiskURLCache.Criteria) {
         let removal = removal(criteria)
-        let gone = goneKey()
-        let command = command(removal, gone: gone)
+        let command = command(removal)
         let replies = if case .name(let name, _) = removal.scope { ask([command], about: name) } else { ask([command]) }
         guard let reply = replies?.last else { return delay(removal) }
         if reply.isError {
             if !forgetLog() { delay(removal) }
             return
         }
+        eraseRemoved(removal, reply)
+        if removal.scope == .anywhere, !removeOneByOne(criteria) { delay(removal) }
+    }
+
+    /// Erases in the background what the server has removed already.
+    private func eraseRemoved(_ removal: Removal, _ reply: RESPValue) {
         switch removal.scope {
-        case .name: break
         case .group(let group):
-            if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
-        case .everything: erasing.async { [self] in sweep() }
-        // Anywhere.
-        default:
-            if !removeOneByOne(criteria) { delay(removal) }
+            if case .number(1) = reply { erasing.async { [self] in erase(removal.gone, group) } }
+        case .everything: sweepLater()
+        default: break
         }
     }
 
@@ -330,15 +337,17 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             case .everything: .everything
             default: .anywhere
             }
-        return Removal(scope: scope, message: secret?.seal(criteria.message) ?? criteria.message)
+        return Removal(
+            scope: scope, message: secret?.seal(criteria.message) ?? criteria.message,
+            gone: "\(root):gone:\(freshToken())")
     }
 
-    private func command(_ removal: Removal, gone: String) -> RESPCommand {
+    private func command(_ removal: Removal) -> RESPCommand {
         let (keys, kind, variant) =
             switch removal.scope {
             case .name(let name, nil): ([key(of: name)], "name", "")
             case .name(let name, let variant?): ([key(of: name)], "variant", variant)
-            case .group(let group): ([key(ofGroup: group), gone], "group", "")
+            case .group(let group): ([key(ofGroup: group), removal.gone], "group", "")
             case .everything: ([], "everything", "")
             default: ([], "", "")
             }
@@ -360,8 +369,6 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private func erasure(of variant: String, key: String) -> RESPCommand {
         RESPCommand(.erasure, keys: [key], variant)
     }
-
-    private func goneKey() -> String { "\(root):gone:\(freshToken())" }
 
     /// Only the first of the delayed removals is reported.
     private func delay(_ removal: Removal) {
@@ -395,8 +402,10 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// everything.
     private func forgetLog() -> Bool {
         reportFull()
-        guard case .replies(let replies) = server.call([RESPCommand("UNLINK", log)]) else { return false }
-        return replies.first?.isError == false
+        guard case .replies(let replies) = server.call([RESPCommand("UNLINK", log)]), replies.first?.isError == false
+        else { return false }
+        sweepLater()
+        return true
     }
 
     /// Erases the entries of a group that was removed. They are not served any more; if erasing is interrupted, they
@@ -407,6 +416,19 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             guard case .number(let count)? = ask([command])?.first, count > 0 else { return }
         }
         reportEndOfSteps()
+    }
+
+    /// One sweep that has not begun is enough, however many removals there are.
+    private func sweepLater() {
+        let isQueued = state.withLockedValue { state in
+            defer { state.isSweepQueued = true }
+            return state.isSweepQueued
+        }
+        guard !isQueued else { return }
+        erasing.async { [self] in
+            state.withLockedValue { $0.isSweepQueued = false }
+            sweep()
+        }
     }
 
     /// Erases the entries that were stored before everything was removed; see `erase`.

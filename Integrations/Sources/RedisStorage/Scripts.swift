@@ -145,9 +145,16 @@ enum Script: String, CaseIterable {
             redis.call('HSET', KEYS[1], 'epoch', n)
         elseif ARGV[3] == 'name' then
             redis.call('UNLINK', KEYS[2])
-        elseif ARGV[3] == 'group' and redis.call('EXISTS', KEYS[2]) == 1 then
-            redis.call('RENAME', KEYS[2], KEYS[3])
-            return 1
+        elseif ARGV[3] == 'group' then
+            local ttl = redis.call('PTTL', KEYS[2])
+            if redis.call('EXISTS', KEYS[3]) == 0 then
+                redis.pcall('RENAME', KEYS[2], KEYS[3])
+            elseif ttl > 0 then
+                redis.call('ZUNIONSTORE', KEYS[3], 2, KEYS[2], KEYS[3])
+                redis.call('PEXPIRE', KEYS[3], ttl)
+                redis.call('UNLINK', KEYS[2])
+            end
+            return redis.call('EXISTS', KEYS[3])
         end
         return 0
         """

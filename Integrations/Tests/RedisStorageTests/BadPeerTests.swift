@@ -102,6 +102,30 @@ import Testing
         try await channel.close()
     }
 
+    /// A server at its limit of clients is not asked for a connection again and again.
+    @Test func aFurtherConnectionThatFailsIsNotTriedAtOnceAgain() async throws {
+        let channels = NIOLockedValueBox<[ObjectIdentifier]>([])
+        let reply: Reply = { command, channel in
+            let number = channels.withLockedValue { channels in
+                let known = ObjectIdentifier(channel)
+                if !channels.contains(known) { channels.append(known) }
+                return channels.firstIndex(of: known)
+            }
+            if number != 0 { channel.close(promise: nil) }
+            return ["EVALSHA": "*0\r\n"][command]
+        }
+        try await withCommandPeer(reply) { server in
+            let a = try Client(server) { $0.pause = 600 }
+            _ = a.body("/0")
+            for _ in 0..<20 {
+                await withTaskGroup { group in
+                    for number in 0..<20 { group.addTask { _ = a.body("/\(number)") } }
+                }
+            }
+            #expect(channels.withLockedValue { $0.count } <= 2)
+        }
+    }
+
     private static let numbers = [
         "-9223372036854775808", "9223372036854775807", "-1", "0", "1", "9007199254740993", "99999999999999999999", "",
     ]

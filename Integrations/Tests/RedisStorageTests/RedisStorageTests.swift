@@ -3,6 +3,8 @@ import DiskURLCacheAdapters
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
 import NIOSSL
 import Testing
 
@@ -453,6 +455,10 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         await eventually("the body of /2") { quick.body("/2") != nil }
         #expect(quick.body("/1") == nil)
         #expect(b.body("/1") == nil)
+        await eventually("the removed entry is erased") {
+            quick.storage.flush()
+            return (try? server.keys("*:e:*").count) == 1 && (try? server.keys("*:gone:*").isEmpty) == true
+        }
     }
 
     /// Nobody can search the server then, so everything is removed.
@@ -479,6 +485,10 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         }
         #expect(quick.body("/1") == nil)
         #expect(b.body("/1") == nil)
+        await eventually("the removed entry is erased") {
+            quick.storage.flush()
+            return (try? server.keys("*:e:*").count) == 1
+        }
     }
 
     /// What is found together with a removal that a full server refuses was found before everything was removed.
@@ -832,6 +842,37 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         a.store("/1")
         #expect((0...(1 << 53)).contains(a.cache.currentDiskUsage))
         #expect(a.cache.diskCapacity == .max)
+    }
+
+    @Test func aLimitOfTheAppThatIsNoneIsClamped() throws {
+        let a = try Client(try RedisServer()) { $0.maximumEntrySize = .max }
+        a.store("/1")
+        #expect(a.body("/1") == "body")
+    }
+
+    /// At the first address of the name nothing listens, as where a name has an IPv6 address and the server has not.
+    @Test func theSecondAddressOfANameIsTried() throws {
+        struct TwoAddresses: Resolver {
+            let port: Int
+            let loop = MultiThreadedEventLoopGroup.singleton.next()
+
+            func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+                loop.makeCompletedFuture {
+                    try ["127.0.0.2", "127.0.0.1"].map { try SocketAddress(ipAddress: $0, port: port) }
+                }
+            }
+            func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+                loop.makeSucceededFuture([])
+            }
+            func cancelQueries() {}
+        }
+        let server = try RedisServer()
+        let a = try Client(.host("redis.example", port: server.port), on: server) {
+            $0.resolver = TwoAddresses(port: server.port)
+        }
+        a.store("/1")
+        #expect(a.body("/1") == "body")
+        #expect(a.told.texts == [])
     }
 
     @Test func aPrivateCacheDoesNotUseIt() throws {

@@ -70,7 +70,7 @@ extension DiskURLCache {
         /// The method of the request.
         package let method: String
         /// The source of the answer, and the reason.
-        public let outcome: Outcome
+        public package(set) var outcome: Outcome
         /// The delivered status; 0 if the load failed.
         public let status: Int
         /// The length of the delivered body, in bytes.
@@ -90,7 +90,7 @@ extension DiskURLCache {
         /// Whether the answer was stored; nil when there was no new answer to store.
         package let isStored: Bool?
         /// Why the answer was not stored; nil if it was stored, or if there was no new answer to store.
-        public let notStoredReason: Reason?
+        public package(set) var notStoredReason: Reason?
         /// Whether the answer was fetched by an identical load, for which this one waited.
         package let isCollapsed: Bool
         /// The error that the caller got; `URLError.cancelled` if the load was cancelled, nil if it had an answer. An

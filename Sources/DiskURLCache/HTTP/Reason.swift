@@ -174,6 +174,8 @@ extension DiskURLCache.Reason {
     static let keyPolicy = Self("key-policy", "the key policy makes no key for it, or no key policy has that name")
     /// A rule or the request's options say `.never`; the words say which.
     public static let never = Self("never", "the request's options say storage: .never")
+    /// For a place where the pattern of a rule must not be, since it may contain a URL.
+    package static let neverByOptions = Self("never", "a rule or the request's options say storage: .never")
     /// - Parameters:
     ///   - index: the rule's position in `Configuration.rules`.
     ///   - match: what the rule applies to.

@@ -77,9 +77,10 @@ struct EventLogTests {
         #expect(try Data(contentsOf: file).count > 0)
     }
 
-    @Test(arguments: [true, false]) func theLogKeepsURLsAsTheCacheDoes(keepsURLs: Bool) throws {
+    @Test(arguments: [true, false]) func theLogKeepsURLsAsTheCacheDoes(keepsURLs: Bool) async throws {
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("kept"))
         configuration.keepsURLs = keepsURLs
+        configuration.rules = [.init(for: .path("/b/SECRET", host: "example.com"), storage: .never)]
         let cache = DiskURLCache(configuration: configuration)
         let file = scratch.appending("log")
         let log = DiskURLCache.EventLog(cache, file: file)
@@ -90,9 +91,16 @@ struct EventLogTests {
         cache.hub.emit(Self.load(.hit(.memory)))
         cache.hub.emit(.problem(DiskURLCache.Error(.loaderMissing, path: "https://example.com/SECRET")))
         cache.hub.emit(.problem(DiskURLCache.Error(.invalidRule(index: 0), details: "example.com/SECRET")))
+        let refused = Responses.request("/b/SECRET")
+        cache.storeCachedResponse(Responses.cached(refused.url!), for: refused)
+        let network = MemoryTransport { _, exchange in
+            exchange.head(200, [:])
+            exchange.end()
+        }
+        _ = try await LoadReader(refused, from: cache, over: network).answer()
         log.flush()
         let events = DiskURLCache.EventLog.entries(in: file)
-        #expect(events.count == 6)
+        #expect(events.count == 8)
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.contains("SECRET") == keepsURLs && text.contains("example") == keepsURLs)
     }

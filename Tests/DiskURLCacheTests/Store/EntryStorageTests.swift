@@ -45,6 +45,41 @@ import Testing
         }.run()
     }
 
+    /// A storage on another machine takes its time for each question.
+    @Test func whoAsksForRemovalsAtATimeAsksTogether() async {
+        let storage = SlowStorage()
+        let adapter = StorageAdapter(storage, keepsURLs: true)
+        let applied = Mutex(0)
+        adapter.observeChanges { changes in applied.withLock { $0 += changes.count } }
+        await onThreads(20) { _ in
+            storage.arrivals.withLock { $0 += 1 }
+            adapter.checkNow()
+            #expect(applied.withLock { $0 } > 0)
+        }
+        #expect((1...10).contains(storage.questions.withLock { $0 }))
+    }
+
+    /// The first answer waits until all twenty have asked.
+    private final class SlowStorage: DiskURLCache.EntryStorage {
+        let arrivals = Guarded(0)
+        let questions = Guarded(0)
+        let isShared = true
+        let capacity = 0
+        let usage = 0
+
+        func entries(named name: String) -> [DiskURLCache.Entry]? { [] }
+        func store(_ entry: DiskURLCache.Entry, named name: String) {}
+        func removeEntries(matching criteria: DiskURLCache.Criteria) {}
+        func flush() {}
+
+        func removalsByOthers() -> [String]? {
+            questions.withLock { $0 += 1 }
+            while arrivals.withLock({ $0 }) < 20 { Thread.sleep(forTimeInterval: 0.01) }
+            Thread.sleep(forTimeInterval: 0.2)
+            return nil
+        }
+    }
+
     /// An answer, an event and an explanation name the storage, not a disk.
     @Test func aStorageHasItsName() async throws {
         let storage = DictionaryStorage(capacity: 1 << 20)
