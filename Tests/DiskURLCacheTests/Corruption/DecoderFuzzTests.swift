@@ -15,6 +15,14 @@ import Testing
         return TestLength.fuzzIterations
     }()
 
+    static let properties = DecoderProperties { problem, line in
+        Issue.record(
+            "\(problem)",
+            sourceLocation: SourceLocation(
+                fileID: "DiskURLCacheTests/DecoderProperties.swift",
+                filePath: "Tests/DiskURLCacheTests/Corruption/DecoderProperties.swift", line: line, column: 1))
+    }
+
     private static func mutate(_ bytes: [UInt8], _ random: inout TestRandom) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<Int.random(in: 1...4, using: &random) where !bytes.isEmpty {
@@ -46,18 +54,7 @@ import Testing
         var random = TestRandom(1)
         var decoded = 0
         for number in 0..<Self.iterations {
-            let bytes = Self.mutate(seeds[number % 2], &random)
-            guard let result = bytes.withUnsafeBytes({ MetadataCodec.decode($0, sequence: 1, isPinned: false) }) else {
-                continue
-            }
-            decoded += 1
-            // What is taken for metadata can be written again, no field can be forged by it, and it is read as the
-            // same. By its bytes: a time or a number that is none does not equal itself.
-            let again = MetadataCodec.encode(result, keepsURL: true)
-            let reread = again?.withUnsafeBytes { MetadataCodec.decode($0, sequence: 1, isPinned: false) }
-            if again == nil || reread.flatMap({ MetadataCodec.encode($0, keepsURL: true) }) != again {
-                Issue.record("not writable, or not as it was: \(result)")
-            }
+            if Self.properties.metadata(Self.mutate(seeds[number % 2], &random)) { decoded += 1 }
         }
         #expect(decoded > 0)
     }
@@ -119,22 +116,12 @@ import Testing
         var decoded = 0
         for _ in 0..<Self.iterations {
             let bytes = Self.mutate(good, &random)
-            bytes.withUnsafeBytes { bytes in
-                guard case .footer(let footer) = RecordFooter.decode(endOf: bytes) else { return }
-                decoded += 1
-                if footer.metadataLength > MetadataCodec.maximumLength || footer.bodyLength < 0 {
-                    Issue.record("lengths out of bounds: \(footer)")
-                }
-                var again = [UInt8](repeating: 0, count: RecordFooter.length)
-                again.withUnsafeMutableBytes { footer.write(into: $0) }
-                if !again.dropLast(8).elementsEqual(bytes.suffix(RecordFooter.length).dropLast(8)) {
-                    Issue.record("not as it was: \(footer)")
-                }
-                // Damage in the body is for its own checksum to find.
-                let isSame = good.suffix(footer.tailLength).elementsEqual(bytes.suffix(footer.tailLength))
-                if footer.metadata(in: bytes) != nil, !isSame {
-                    Issue.record("altered bytes were taken for intact ones")
-                }
+            guard let footer = Self.properties.footer(bytes) else { continue }
+            decoded += 1
+            // Damage in the body is for its own checksum to find.
+            let isSame = good.suffix(footer.tailLength).elementsEqual(bytes.suffix(footer.tailLength))
+            if bytes.withUnsafeBytes({ footer.metadata(in: $0) }) != nil, !isSame {
+                Issue.record("altered bytes were taken for intact ones")
             }
         }
         #expect(decoded > Self.iterations / 10)
@@ -149,29 +136,7 @@ import Testing
         var random = TestRandom(3)
         var decoded = 0
         for number in 0..<Self.iterations {
-            var bytes = Self.mutate(good, &random)
-            let length = bytes.count
-            if number % 2 == 0, let count = IndexFileLayout.count(forLength: length) {
-                // With the checksum right, what is in the columns gets through.
-                let offset = IndexFileLayout(count: count).checksumOffset
-                bytes.replaceSubrange(offset..<offset + 8, with: [UInt8](repeating: 0, count: 8))
-                let sum = bytes.withUnsafeBytes { Checksum.of($0) }
-                withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(offset..<offset + 8, with: $0) }
-            }
-            let result = bytes.withUnsafeMutableBytes { IndexFile.decode($0) }
-            guard let result else { continue }
-            decoded += 1
-            if result.index.count > 5 { Issue.record("rows from nowhere") }
-            var again = IndexFile.encode(result.index)
-            let reread = again.withUnsafeMutableBytes { IndexFile.decode($0) }
-            // Decoding uses the bytes as scratch: written once more.
-            again = IndexFile.encode(result.index)
-            if reread.map({ IndexFile.encode($0) }) != again {
-                Issue.record("not as it was")
-            }
-            if reread?.index.bytes != result.index.bytes || result.index.bytes > 5 << 40 {
-                Issue.record("\(result.index.bytes) bytes")
-            }
+            if Self.properties.index(Self.mutate(good, &random), rows: 5, summed: number % 2 == 0) { decoded += 1 }
         }
         #expect(decoded > 0)
     }

@@ -10,11 +10,23 @@ import Testing
 @Suite(.fewAtATime) struct ParserFuzzTests {
     static let iterations = TestLength.fuzzIterations
 
-    /// As `#expect`, which takes too long to be evaluated millions of times.
-    func check(
-        _ condition: Bool, _ input: @autoclosure () -> String = "", sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        if !condition { Issue.record("\(input())", sourceLocation: sourceLocation) }
+    static let properties = ParserProperties { input, line in
+        Issue.record(
+            "\(input)",
+            sourceLocation: SourceLocation(
+                fileID: "DiskURLCacheTests/ParserProperties.swift",
+                filePath: "Tests/DiskURLCacheTests/HTTP/ParserProperties.swift", line: line, column: 1))
+    }
+
+    private func check(_ condition: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
+        if !condition { Issue.record("see the line", sourceLocation: sourceLocation) }
+    }
+
+    /// - Returns: how many inputs `body` took for good ones.
+    @discardableResult
+    private func run(_ seeds: [String], _ body: (String) -> Bool) -> Int {
+        var mutator = Mutator(seeds: seeds)
+        return (0..<Self.iterations).count { _ in body(mutator.next()) }
     }
 
     @Test func dates() {
@@ -22,17 +34,7 @@ import Testing
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
             "Fri, 31 Dec 9999 23:59:59 GMT", "Sat, 01 Jan 0000 00:00:00 GMT",
         ]
-        var mutator = Mutator(seeds: seeds)
-        var parsed = 0
-        for _ in 0..<Self.iterations {
-            let text = mutator.next()
-            guard let date = HTTPDate.parse(text, reference: PureCache.start) else { continue }
-            parsed += 1
-            check(abs(date.timeIntervalSince1970) < 3e11, text)
-            // Written in the one form that is sent it means the same.
-            check(HTTPDate.parse(HTTPDate.format(date), reference: PureCache.start) == date, text)
-        }
-        #expect(parsed > Self.iterations / 100)
+        #expect(run(seeds, Self.properties.date) > Self.iterations / 100)
     }
 
     @Test func cacheControl() {
@@ -41,27 +43,7 @@ import Testing
             "ext=\"max-age=1\\\"\", x",
             "max-stale, min-fresh=1, only-if-cached, max-age=99999999999999999999",
         ]
-        var mutator = Mutator(seeds: seeds)
-        for _ in 0..<Self.iterations {
-            let text = mutator.next()
-            let said = ResponseDirectives(["Cache-Control": text, "Pragma": text])
-            if let seconds = said.maxAge {
-                check((0...FieldSyntax.greatestDeltaSeconds).contains(seconds.count))
-            }
-            for name in said.noCacheFields { check(FieldSyntax.isToken(name), text) }
-            let asked = RequestDirectives(["Cache-Control": text])
-            for seconds in [asked.maxAge, asked.minFresh, asked.staleIfError] {
-                check(seconds.map { (0...FieldSyntax.greatestDeltaSeconds).contains($0) } ?? true, text)
-            }
-            if let seconds = asked.maxStale, seconds < .max {
-                check((0...FieldSyntax.greatestDeltaSeconds).contains(seconds), text)
-            }
-            // Nobody is taken to have said what is not there.
-            let lower = text.lowercased()
-            check(!asked.noStore || lower.contains("no-store"), text)
-            check(!asked.onlyIfCached || lower.contains("only-if-cached"), text)
-            check(asked.maxAge == nil || lower.contains("max-age"), text)
-        }
+        run(seeds, Self.properties.cacheControl)
     }
 
     @Test func structuredFields() {
@@ -69,57 +51,11 @@ import Testing
             "a;q=1, (1 \"b\";x -2.5);y, :AQ==:;z=?0", "max-age=60, b;x=2, c=(1 2), d=@12, a=?0",
             "%\"a %c3%bc %f0%9f%98%80\", \"a\\\"\\\\\"", "999999999999999, -999999999999.999, *a/b:c",
         ]
-        var mutator = Mutator(seeds: seeds)
-        var (parsed, isBounded) = (0, true)
-        func look(_ value: StructuredField.BareItem) {
-            switch value {
-            case .integer(let number), .decimal(let number), .date(let number):
-                isBounded = isBounded && abs(number) <= StructuredField.greatestInteger
-            case .string(let text):
-                isBounded = isBounded && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
-                // Written as one it is read as it was.
-                let written = StructuredField.item(StructuredField.text(ofTokenOrString: text))?.value
-                isBounded = isBounded && (written == value || written == .token(text))
-            case .token, .bytes, .boolean, .displayString: break
-            }
-        }
-        func look(_ members: [StructuredField.Member]) {
-            for member in members {
-                switch member {
-                case .item(let item): ([item.value] + item.parameters.list.map(\.value)).forEach(look)
-                case .innerList(let items, _): look(items.map { .item($0) })
-                }
-            }
-        }
-        for _ in 0..<Self.iterations {
-            let text = mutator.next()
-            let list = StructuredField.list(text)
-            look(list ?? [])
-            look(StructuredField.dictionary(text)?.list.map(\.value) ?? [])
-            if let item = StructuredField.item(text) { check(list == [.item(item)], text) }
-            parsed += list == nil ? 0 : 1
-            check(isBounded, text)
-            isBounded = true
-        }
-        #expect(parsed > Self.iterations / 100)
+        #expect(run(seeds, Self.properties.structuredField) > Self.iterations / 100)
     }
 
     @Test func lists() {
-        var mutator = Mutator(seeds: ["a, \"b, c\", d", "\"\\", "a=\"\\\"\",,", "*, Foo", "en;q=0.5, de"])
-        for _ in 0..<Self.iterations {
-            let text = mutator.next()
-            let members = FieldSyntax.members(of: text)
-            check(members.reduce(0) { $0 + $1.utf8.count } <= text.utf8.count)
-            check(members.allSatisfy { !$0.isEmpty })
-            for member in members {
-                let plain = FieldSyntax.unquoting(member.utf8)
-                check(plain.map { $0.utf8.count <= member.utf8.count } ?? true, text)
-                // A member is a member of its own again.
-                check(FieldSyntax.members(of: String(member)) == [member], text)
-            }
-            let key = VaryKey(text, request: ["Foo": text])
-            check(key.matchesNothing || key.matches(["foo": text]))
-        }
+        run(["a, \"b, c\", d", "\"\\", "a=\"\\\"\",,", "*, Foo", "en;q=0.5, de"], Self.properties.list)
     }
 
     @Test func tagsAndRanges() {
@@ -127,18 +63,20 @@ import Testing
             "\"a\", W/\"b\", c", "*", "bytes=0-1", "bytes=-5,3-", "bytes 4-9/10", "bytes */10",
             "bytes=9223372036854775807-9223372036854775808",
         ]
-        var mutator = Mutator(seeds: seeds)
-        for iteration in 0..<Self.iterations {
-            let text = mutator.next()
-            for tag in EntityTagCondition(text).tags { check(EntityTag(tag.text) == tag, text) }
-            if let range = ContentRange(text) {
-                check(range.range.lowerBound >= 0 && range.range.upperBound <= range.total && !range.range.isEmpty)
-            }
-            let total = [0, 1, 10, Int.max][iteration % 4]
-            if case .single(let range) = RangeRequest(text), let bytes = range.resolved(total: total) {
-                check(bytes.lowerBound >= 0 && bytes.upperBound <= total && !bytes.isEmpty, text)
-            }
-        }
+        run(seeds, Self.properties.tagOrRange)
+    }
+
+    @Test func urls() {
+        let seeds = [
+            "http://example.com/a/../b?c=%7e#d", "HTTPS://USER:pw@Example.COM.:443/%2e/./x", "http://[::1]:80",
+            "https://bücher.example:0443//a%2f", "http://1.2.3.4/?[]",
+        ]
+        #expect(run(seeds, Self.properties.url) > Self.iterations / 100)
+    }
+
+    @Test func json() {
+        let seeds = ["{\"b\": [1, 2.0, \"x\\n\"], \"a\": {\"c\": null}}", "[[[true]], -1e9, \"\"]", " {} "]
+        #expect(run(seeds, Self.properties.json) > Self.iterations / 100)
     }
 
     /// Whole exchanges of hostile fields: every decision must hold together.

@@ -1,0 +1,1 @@
+../../../../Tests/DiskURLCacheTests/Corruption/DecoderProperties.swift

@@ -1,0 +1,1 @@
+../../../../Tests/DiskURLCacheTests/HTTP/ParserProperties.swift
