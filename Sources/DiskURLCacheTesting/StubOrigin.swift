@@ -158,7 +158,8 @@ private final class StubProtocol: URLProtocol {
         do {
             let (response, body) = try origin.respond(to: request)
             client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
-            if !body.isEmpty { client?.urlProtocol(self, didLoad: body) }
+            let hasBody = request.httpMethod != "HEAD" && ![204, 304].contains(response.statusCode)
+            if hasBody, !body.isEmpty { client?.urlProtocol(self, didLoad: body) }
             client?.urlProtocolDidFinishLoading(self)
         } catch {
             client?.urlProtocol(self, didFailWithError: error)

@@ -36,12 +36,7 @@ extension DiskURLCache {
     ) throws -> LoadBeginning {
         try Task.checkCancellation()
         let url = try request.requireURL()
-        var request = request
-        if let fallback {
-            var options = request.cacheOptions ?? Options()
-            options.fallback = fallback
-            request.cacheOptions = options
-        }
+        let request = request.accepting(fallback)
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         // The cache's own session has no fields.
         let asked = Request(link?.effectiveRequest(request) ?? request, url: url, policy: policy)
@@ -124,11 +119,12 @@ extension DiskURLCache {
         for request: URLRequest, at url: URL, replacingFile: Bool = false, resuming: Bool = false,
         fallback: Options.Fallback? = nil, session: URLSession? = nil, progress: Progress? = nil
     ) async throws -> (response: HTTPURLResponse, report: Report) {
+        let request = request.accepting(fallback)
         let resuming = resuming && DownloadPart.mayContinue(request)
         let file = try DestinationFile(url, replacingFile: replacingFile, resuming: resuming)
         defer { file.close() }
         func begin(_ request: URLRequest) async throws -> ResponseStream {
-            try await bytes(for: request, fallback: fallback, session: session, progress: progress)
+            try await bytes(for: request, session: session, progress: progress)
         }
         if file.isResumable {
             return try await resume(request, file, by: session.map { SessionLink(session: $0) }, begin)
@@ -372,5 +368,16 @@ extension DiskURLCache {
             box = link
             return link
         }
+    }
+}
+
+extension URLRequest {
+    /// With this option, if there is one.
+    fileprivate func accepting(_ fallback: DiskURLCache.Options.Fallback?) -> URLRequest {
+        guard let fallback else { return self }
+        var (request, options) = (self, cacheOptions ?? DiskURLCache.Options())
+        options.fallback = fallback
+        request.cacheOptions = options
+        return request
     }
 }

@@ -12,10 +12,10 @@ extension DiskURLCache {
         _ begin: (URLRequest) async throws -> ResponseStream
     ) async throws -> (response: HTTPURLResponse, report: Report) {
         let resource = DownloadPart.resource(of: request)
-        var part = file.part(of: resource)
-        // What is stored by now answers, or is validated, as always.
-        if part != nil, await isStored(request, by: link) { part = nil }
-        if let part, let whole = try await goOn(request, with: part, file, begin) { return whole }
+        if let part = file.part(of: resource) {
+            let (answers, replacesErrors) = await whatIsStored(for: request, besides: part, by: link)
+            if !answers, let whole = try await goOn(request, with: part, file, replacesErrors, begin) { return whole }
+        }
         let stream = try await begin(request)
         if stream.delivered.status == 200 {
             let part = DownloadPart(of: stream.delivered, resource: resource)
@@ -29,21 +29,45 @@ extension DiskURLCache {
         return (stream.response, stream.report)
     }
 
-    private func isStored(_ request: URLRequest, by link: SessionLink?) async -> Bool {
-        let hop = core.resolve(Request(link?.effectiveRequest(request) ?? request), variant: link?.keyVariant)
-        guard let key = hop.key else { return false }
-        return await perform { $0.core.store.contains(key, in: nil) }
+    /// - Returns: whether what is stored answers by itself, or with a 304; and whether it replaces an error.
+    private func whatIsStored(
+        for request: URLRequest, besides part: DownloadPart, by link: SessionLink?
+    ) async -> (answers: Bool, replacesErrors: Bool) {
+        var sender = link ?? directLink
+        let asked = sender.withCookies(Request(link?.effectiveRequest(request) ?? request))
+        return await perform { [sender] in
+            let hop = $0.core.resolve(asked, variant: sender.keyVariant)
+            let stored = StoredResponses.find(for: hop, in: $0.core).read()
+            let hasWhole = stored.variants.contains { !$0.metadata.isPart && $0.response.entityTag?.text == part.tag }
+            let asks = StoredResponses.leaveAQuestion(about: asked, over: sender, in: $0.core)
+            let decider = RequestDecider(
+                request: hop.facts, variants: stored.variants, policy: hop.request.policy, options: stored.options,
+                now: $0.core.now)
+            return (hasWhole || !asks, decider.errorFallback().reuse != nil)
+        }
     }
 
     /// Asks for the rest.
+    /// - Parameter replacesErrors: whether what is stored takes the place of an error.
     /// - Returns: nil if all is to be asked for: the answer is not the rest of this response, or the whole contradicts
     ///   a digest.
     private func goOn(
-        _ request: URLRequest, with part: DownloadPart, _ file: DestinationFile,
+        _ request: URLRequest, with part: DownloadPart, _ file: DestinationFile, _ replacesErrors: Bool,
         _ begin: (URLRequest) async throws -> ResponseStream
     ) async throws -> (response: HTTPURLResponse, report: Report)? {
+        /// The part stays: this is another version, or an error.
+        func take(_ stream: ResponseStream) async throws -> (response: HTTPURLResponse, report: Report) {
+            try await file.sibling().take(stream)
+            return (stream.response, stream.report)
+        }
         let ticket = await perform { $0.core.store.ticket(at: $0.core.now) }
-        let stream = try await begin(part.asking(request))
+        let stream: ResponseStream
+        do {
+            stream = try await begin(part.asking(request))
+        } catch {
+            if replacesErrors { return try await take(begin(request)) }
+            throw error
+        }
         let answer = stream.delivered
         var part = part
         switch answer.status {
@@ -51,9 +75,8 @@ extension DiskURLCache {
             try await file.begin(part)
             try await copy(stream, to: file, length: part.length)
         case 200, 206, 416: return nil
-        default:
-            try await file.sibling().take(stream)
-            return (stream.response, stream.report)
+        case 500... where replacesErrors: return try await take(begin(request))
+        default: return try await take(stream)
         }
         guard let sent = stream.reader.exchange(answer), let url = answer.url else { return nil }
         let whole = part.whole(by: sent.exchange, isShared: core.configuration.isShared)

@@ -15,8 +15,9 @@ extension CacheCore {
         let variant = store.lookup(key).variants().first {
             $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }
-        // If the body is damaged or was replaced meanwhile, this is a miss: an older variant would be the wrong answer.
-        guard let variant, let entry = variant.load() else {
+        // If a rule keeps it out, or its body is damaged or was replaced meanwhile, this is a miss: an older variant
+        // would be the wrong answer.
+        guard let variant, hop?.accepts(variant) != false, let entry = variant.load() else {
             hub.count(for: key) { $0.misses += 1 }
             return nil
         }

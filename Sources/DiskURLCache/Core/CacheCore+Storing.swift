@@ -244,6 +244,20 @@ extension CacheCore {
         return nil
     }
 
+    /// For a body that exceeds the limit: removes the responses that it would have replaced, unless they are newer, or
+    /// the whole of a part.
+    func removeReplaced(by response: StoredResponse, of key: RequestKey, ticket: StoreTicket?) {
+        let metadata = EntryMetadata(response: .http(response), storedAt: now, placement: .memoryAndDisk)
+        guard !metadata.isPart else { return }
+        store.remove(key, metadata, by: ticket)
+        for other in store.lookup(key).variants().map(\.metadata) where other.varyKey.overlaps(metadata.varyKey) {
+            var older = other
+            // As one that is not the stored one, so that it goes only if the ticket is later.
+            older.sequence = 0
+            store.remove(key, older, by: ticket)
+        }
+    }
+
     /// Stores a response whose body is elsewhere, in a file of the app. It is not read into memory, unless memory alone
     /// may keep it.
     /// - Parameter read: gives the body in pieces; returns false if it cannot be read.
@@ -258,7 +272,11 @@ extension CacheCore {
         if let reason = keepOnlyStorable(&response, for: hop) { return refuse(reason) }
         let isForFile = acceptsFile(response, for: hop)
         let limit = store.largestStorableBody
-        if !isForFile, length > limit { return refuse(.tooLarge(bytes: length, limit: limit)) }
+        guard length <= limit else {
+            // Before others are evicted for it.
+            if let key = hop.key { removeReplaced(by: response, of: key, ticket: ticket) }
+            return refuse(.tooLarge(bytes: length, limit: limit))
+        }
         var file: IncomingBody?
         var data = Data()
         var failure: DiskURLCache.Reason?
@@ -277,7 +295,7 @@ extension CacheCore {
 
     /// The tags of a response that is stored: those of the options, of the response's groups, and of the request's
     /// credentials.
-    private func tags(
+    func tags(
         by cacheOptions: DiskURLCache.Options, _ fields: HeaderFields, for request: DiskURLCache.Request
     ) -> [String] {
         var tags = cacheOptions.tags.union(groupTags(of: fields, url: request.url))

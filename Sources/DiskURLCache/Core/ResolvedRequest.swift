@@ -65,6 +65,9 @@ package final class ResolvedRequest: Sendable {
         decision.refusal ?? reasonNotToStore(response)
     }
 
+    /// Whether the options let a stored response be used.
+    func accepts(_ variant: StoredVariant) -> Bool { refusal(of: variant.metadata.http?.fields) == nil }
+
     /// Why a response is not stored: the options that say so. Nil if none do.
     private func reasonNotToStore(_ response: HeaderFields?) -> DiskURLCache.Reason? {
         // The options are large, and each answer is asked twice.

@@ -63,7 +63,7 @@ extension Storability {
 
     /// Those that are not about credentials or a damaged answer.
     private static let reasons: Set<DiskURLCache.Reason> = [
-        .noStore, .varyAsterisk, .notReusable, .statusNotCacheable, .aboutSending,
+        .noStore, .varyAsterisk, .notReusable, .statusNotCacheable, .statusNotUnderstood, .aboutSending,
     ]
 
     private static func isForOneUser(_ exchange: Exchange, _ options: CachingOptions) -> Bool {

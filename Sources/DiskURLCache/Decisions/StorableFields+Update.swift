@@ -26,13 +26,14 @@ extension StorableFields {
     /// - Parameter updated: those of the response that it confirms.
     static func forThisAnswer(_ fields: HeaderFields, besides updated: HeaderFields) -> [HeaderFields.Field] {
         // Nearly always nothing was left out.
-        let isNamed = updated["Cache-Control"]?.utf8.contains(UInt8(ascii: "\"")) == true
+        let isNamed = CacheControl(updated["Cache-Control"]).namesFields
         guard isNamed || fields.haveOne(of: forClient) || fields.haveOne(of: excludedWhenShared) else { return [] }
         let ofConnection = FieldNames(FieldSyntax.members(of: fields["Connection"] ?? "").map { String($0) })
+        let stored = FieldNames(updated.fields.map(\.name))
         return fields.fields.filter { field in
             let isForClient = !excluded.contains(field.name) && !describesBody.contains(field.name)
             return (isForClient || forClient.contains(field.name)) && !ofConnection.contains(field.name)
-                && updated[field.name] == nil
+                && !stored.contains(field.name)
         }
     }
 

@@ -68,6 +68,9 @@ package struct CacheControl: Sendable, Equatable {
     /// Whether there is a directive that cannot be read.
     var hasMalformed: Bool { directives.contains { $0.argument == .malformed } }
 
+    /// Whether `no-cache` or `private` names fields.
+    var namesFields: Bool { ["no-cache", "private"].contains { fieldNames($0)?.isEmpty == false } }
+
     /// The smallest of several values; nil without the directive. RFC 9111 §4.2.1 lets a cache take the first value or
     /// treat the response as stale; the smallest one never keeps a response fresh for longer than the first would.
     func seconds(_ name: String) -> Seconds? {

@@ -65,7 +65,9 @@ package struct Freshness: Sendable, Equatable {
     private static func servedLifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
         let stated = facts.statedLifetime(inSharedCache: options.isShared)
         if let stated { return (stated.seconds.count, stated.source) }
-        if !facts.isError, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        // What cannot be read may be a lifetime.
+        let isMissing = !facts.isError && !facts.directives.hasMalformed
+        if isMissing, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         guard let guessed = heuristicLifetime(of: facts, options: options) else { return (0, .none) }
         return (guessed, .heuristic)
     }

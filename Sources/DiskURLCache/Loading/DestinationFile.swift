@@ -210,8 +210,11 @@ final class DestinationFile: Sendable {
         if replacesFile {
             if rename(temporary.path, url.path) != 0 { throw Self.error(errno, url) }
         } else if link(temporary.path, url.path) != 0 {
-            // Unlike a renaming, a link replaces no file.
-            if errno == EEXIST { throw Self.error(EEXIST, url) }
+            // Unlike a renaming, a link replaces no file. What nobody can go on with does not stay.
+            if errno == EEXIST {
+                state.withLock { $0.part = nil }
+                throw Self.error(EEXIST, url)
+            }
             // A file system without links.
             try FileManager.default.moveItem(at: temporary, to: url)
         } else {

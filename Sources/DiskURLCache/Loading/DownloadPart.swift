@@ -11,6 +11,9 @@ struct DownloadPart: Codable, Sendable {
 
     /// A digest of the request's URL, which may have secrets.
     let resource: String
+    /// The same of the URL that the response came from: parts are put together of one resource only (RFC 9111 §3.4).
+    /// Without the query, which is another one for each request where URLs are signed.
+    private let source: String
     /// The strong tag, as `If-Range` has it.
     let tag: String
     /// Of the response, but those that are never stored.
@@ -29,6 +32,7 @@ struct DownloadPart: Codable, Sendable {
             let tag = answer.fields.single("ETag").flatMap(EntityTag.init), !tag.isWeak
         else { return nil }
         self.resource = resource
+        source = Self.source(of: answer)
         self.tag = tag.text
         head = StorableFields.filtered(answer.fields).fields.map { Field(name: $0.name, value: $0.value) }
         length = ResponseHead(status: answer.status, fields: answer.fields).bodyLength(to: "GET")
@@ -51,7 +55,7 @@ struct DownloadPart: Codable, Sendable {
         guard answer.status == 206, !answer.fields.nameCoding,
             let range = answer.fields.single("Content-Range").flatMap(ContentRange.init),
             range.range.lowerBound == count, range.range.upperBound == range.total,
-            length ?? range.total == range.total,
+            length ?? range.total == range.total, Self.source(of: answer) == source,
             let new = answer.fields.single("ETag").flatMap(EntityTag.init), !new.isWeak, new.text == tag
         else { return false }
         length = range.total
@@ -71,6 +75,10 @@ struct DownloadPart: Codable, Sendable {
 
     static func resource(of request: URLRequest) -> String {
         SHA256Digest.digest(of: request.url?.absoluteString ?? "").hex
+    }
+
+    private static func source(of answer: DeliveredHead) -> String {
+        SHA256Digest.digest(of: String(answer.url?.absoluteString.prefix { $0 != "?" && $0 != "#" } ?? "")).hex
     }
 
     /// Whether a download of this request may go on: the app itself asks for no part, and sets no conditions.

@@ -264,10 +264,13 @@ extension LoadDriver {
             defer { state.lockedKey = nil }
             return (state.lockedKey, state.machine.report.isStoredForOthers)
         }
-        guard let key else { return }
-        // What memory alone has is stored, and no other process finds it.
-        let isShared = wasCancelled || isStored && cache.store.disk?.contains(key) == true
-        fetchLocks?.release(key.name, isShared: isShared, now: cache.now)
+        guard let key, let locks = fetchLocks else { return }
+        // A load ends where no file may be used: on the queues of a session, and of deadlines.
+        CacheCore.lookupQueue.async { [cache] in
+            // What memory alone has is stored, and no other process finds it.
+            let isShared = wasCancelled || isStored && cache.store.disk?.contains(key) == true
+            locks.release(key.name, isShared: isShared, now: cache.now)
+        }
     }
 
     @Sendable private func endWait(mayWaitAgain: Bool) {

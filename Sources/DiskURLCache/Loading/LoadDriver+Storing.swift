@@ -108,12 +108,12 @@ extension LoadDriver {
         return arrived?.content
     }
 
-    /// For a body that exceeds the limit, removes the response that it would have replaced, unless that one is newer.
-    /// If the disk failed, that response stays. So does the whole if a part is refused.
+    /// If the disk failed, the response that this one would have replaced stays.
     private func refuseBody(of response: StoredResponse, _ reason: DiskURLCache.Reason) {
-        let (hop, ticket) = state.withLock { ($0.hop, $0.ticket) }
-        let refused = EntryMetadata(response: .http(response), storedAt: cache.now, placement: .memoryAndDisk)
-        if reason == .tooLarge, !refused.isPart, let key = hop.key { cache.store.remove(key, refused, by: ticket) }
+        let (hop, ticket, usedCredentials) = state.withLock { ($0.hop, $0.ticket, $0.usedCredentials) }
+        if reason == .tooLarge, !usedCredentials, let key = hop.key {
+            cache.removeReplaced(by: response, of: key, ticket: ticket)
+        }
         note(reason)
     }
 
@@ -135,8 +135,15 @@ extension LoadDriver {
         case .update(let variant, let response):
             cache.freshen(variant.metadata, with: response, for: hop, ticket: ticket)
         case .addVariant(let variant, let response):
+            // What the app has made of the response is of its own variant, and the app is not asked about another one.
+            let base = variant.metadata
+            let tags = cache.tags(by: hop.options(for: response.fields), response.fields, for: hop.request)
+            let hasItsTags = base.tags.allSatisfy { CacheGroups.isGroup($0) || tags.contains($0) }
+            let isPlain = base.placement != .memoryOnly && base.userInfo.isEmpty && hasItsTags
             // A body that memory does not keep is not read into it for that.
-            guard variant.open == nil, isStored(variant, of: key), let entry = variant.load() else { return }
+            guard isPlain, !cache.editsResponses, variant.open == nil, isStored(variant, of: key),
+                let entry = variant.load()
+            else { return }
             let draft = EntryDraft(response, .memory(entry.body), EditedResponse(), for: hop)
             _ = cache.insert(draft, for: hop, ticket: ticket)
         case .remove(let variant): remove(variant, of: key, by: ticket)

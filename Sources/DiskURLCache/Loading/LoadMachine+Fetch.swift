@@ -142,8 +142,9 @@ extension LoadMachine {
     /// What the answer says is no longer valid (RFC 9111 §4.4).
     func invalidation(by head: ResponseHead, isShared: Bool) -> Invalidation? {
         Invalidation(
-            method: facts.method, isKeyed: hop.hasKey, concernsURL: hop.options.invalidatesURL != false,
-            target: hop.request.foundationURL, status: head.status, fields: head.fields, isShared: isShared)
+            method: facts.method, isKeyed: hop.hasKey,
+            concernsURL: hop.options(for: head.fields).invalidatesURL != false, target: hop.request.foundationURL,
+            status: head.status, fields: head.fields, isShared: isShared)
     }
 
     /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people

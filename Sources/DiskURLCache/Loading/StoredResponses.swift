@@ -74,6 +74,8 @@ final class StoredResponses: Sendable {
     convenience init(
         _ found: [StoredVariant], endedFetches: UInt64 = 0, for hop: ResolvedRequest, in cache: CacheCore
     ) {
+        // A rule by content type may have come after what it keeps out.
+        let found = hop.dependsOnContentType ? found.filter { hop.accepts($0) } : found
         self.init(found, endedFetches: endedFetches) { cache.cachingOptions(for: hop, stored: $0) }
     }
 

@@ -97,7 +97,7 @@ struct URLPattern: Sendable {
     }
 
     /// - Parameter rest: the text after the two slashes.
-    /// - Returns: two forms if the port is one that the scheme implies, for a scheme with a star.
+    /// - Returns: two forms if the port may be one that the scheme implies.
     private static func absolute(
         scheme: String, _ rest: Substring, of written: String
     ) throws(Problem) -> [String] {
@@ -137,11 +137,17 @@ struct URLPattern: Sendable {
             return "\(scheme)://\(authority)\(try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...]))"
         }
         var forms = [try form(scheme, port.isEmpty ? host : host + ":" + port)]
-        for (name, number) in [("http", "80"), ("https", "443")]
-        where port == number && Glob.matches(scheme.utf8, name.utf8) {
-            forms.append(try form(name, host))
+        let isWritten = scheme == "http" || scheme == "https"
+        for (name, number) in [("http", "80"), ("https", "443")] where Glob.matches(scheme.utf8, name.utf8) {
+            if port == number {
+                forms.append(try form(name, host))
+            } else if isWritten, Glob.matches(port.utf8, number.utf8) {
+                // A canonical URL does not have this port. What follows a star at the end is any path.
+                let isAnyPath = port.hasSuffix("*") && !rest[end...].hasPrefix("/")
+                forms.append(try form(name, isAnyPath ? host + "/*" : host))
+            }
         }
-        return scheme == "http" || scheme == "https" ? forms.suffix(1) : forms
+        return isWritten && !port.contains("*") ? forms.suffix(1) : forms
     }
 
     /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does

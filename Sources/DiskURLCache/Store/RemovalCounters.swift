@@ -28,6 +28,8 @@ final class RemovalCounters: Sendable {
         var number: UInt64 = 0
         /// Made at the first removal.
         var places: [Place] = []
+        /// The last store of another cache of those that share a place. Made at the first one.
+        var storesElsewhere: [UInt64] = []
         /// The last removal of everything, or of a group that is no longer in `groups`.
         var everything: UInt64 = 0
         /// The last mark that is no longer in `groups`.
@@ -142,9 +144,23 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// Notes a removal that another cache has reported.
+    /// Notes what another cache has reported.
     func note(_ change: DirectoryChange) {
-        if let resource = change.resource { note(resource: resource) } else { noteEverything() }
+        guard let resource = change.resource else { return change.isRemoval ? noteEverything() : () }
+        if change.isRemoval { return note(resource: resource) }
+        state.withLock { state in
+            if state.storesElsewhere.isEmpty {
+                state.storesElsewhere = Array(repeating: 0, count: Self.placeCount)
+            }
+            state.storesElsewhere[Self.index(of: resource)] = state.next()
+        }
+    }
+
+    /// Whether another cache has stored something for a key since then; sometimes true although it has not.
+    func wasStoredElsewhere(_ key: RequestKey, since ticket: StoreTicket) -> Bool {
+        state.withLock { state in
+            !state.storesElsewhere.isEmpty && state.storesElsewhere[Self.index(of: key.resource)] > ticket.number
+        }
     }
 
     // MARK: Questions

@@ -222,7 +222,7 @@ extension TieredStore {
     func apply(_ changes: [DirectoryChange]) {
         let changes = changes.contains(.removedAll) ? [.removedAll] : Set(changes)
         for change in changes {
-            if change.isRemoval { removals.note(change) }
+            removals.note(change)
             if let resource = change.resource {
                 forget(resource: resource) { change.concerns($0.name) || $0.isHeld }
             } else {

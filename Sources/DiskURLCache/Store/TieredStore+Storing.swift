@@ -58,7 +58,7 @@ extension TieredStore {
             let refusal = prepare(
                 &metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, keepsPin, since: start)
             if let refusal { return .refused(refusal) }
-            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
+            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst, since: start)
             return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
         }
         file?.discard()
@@ -202,7 +202,7 @@ extension TieredStore {
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
         _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ presented: CachedURLResponse?,
-        for key: RequestKey, isFirst: Bool
+        for key: RequestKey, isFirst: Bool, since start: StoreTicket
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
@@ -215,12 +215,9 @@ extension TieredStore {
             guard entry != nil else { return .refused(.tooLarge(bytes: body.count, limit: largestStorableBody)) }
             return .storedInMemory(nil)
         }
-        let generation = disk?.isShared == true ? memory.generation(of: key) : nil
         switch write(metadata, file, whole, for: key) {
         case .written:
-            // Another cache may have replaced it already. Then memory was told of that before it has this one.
-            let isUntouched = generation.map { $0 == memory.generation(of: key) } ?? true
-            keep(isUntouched ? entry : nil, metadata, for: key, isFirst: isFirst)
+            keep(entry, metadata, for: key, isFirst: isFirst, unlessStoredSince: start)
             return .stored
         case .superseded:
             keep(nil, metadata, for: key, isFirst: isFirst)
@@ -236,9 +233,17 @@ extension TieredStore {
         }
     }
 
-    /// - Parameter entry: nil if memory keeps no entry of the variant.
-    private func keep(_ entry: StoredEntry?, _ metadata: EntryMetadata, for key: RequestKey, isFirst: Bool) {
+    /// - Parameters:
+    ///   - entry: nil if memory keeps no entry of the variant.
+    ///   - start: if another cache has stored something for the key since then, it may have replaced this one on disk,
+    ///     and memory was told of that before: then it keeps nothing. Nil if that cannot be.
+    private func keep(
+        _ entry: StoredEntry?, _ metadata: EntryMetadata, for key: RequestKey, isFirst: Bool,
+        unlessStoredSince start: StoreTicket? = nil
+    ) {
         memory.update(key) { record in
+            let isReplaced = start.map { removals.wasStoredElsewhere(key, since: $0) } ?? false
+            let entry = isReplaced ? nil : entry
             // An entry without `Vary` answers every request: nothing older could win over it.
             if let entry, record == nil || entry.answersEveryRequest {
                 record = MemoryRecord(isComplete: isFirst || entry.answersEveryRequest)

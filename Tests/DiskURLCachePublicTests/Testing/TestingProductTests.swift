@@ -90,6 +90,9 @@ import Testing
         }
         #expect(try await status("/") == "200 root")
         #expect(try await status("/b") == "404 ")
+        var head = URLRequest(url: origin.url)
+        head.httpMethod = "HEAD"
+        #expect(try await session.data(for: head).0.isEmpty)
         origin.respond(to: "/a")
         #expect(try await status("/a") == "404 ")
     }

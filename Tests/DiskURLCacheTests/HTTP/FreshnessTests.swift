@@ -69,6 +69,14 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         #expect(answer.originRequests == (row.reused ? 0 : 1))
     }
 
+    /// It may have been the lifetime.
+    @Test(arguments: ["public; max-age=30", "public"]) func aLifetimeIsMissingOnlyIfAllCanBeRead(_ said: String) {
+        var cache = PureCache()
+        cache.options.lifetime = .whenMissing(seconds: 100)
+        _ = cache.load(answer: ["Cache-Control": said])
+        #expect(cache.load().source == (said == "public" ? .stored : .origin))
+    }
+
     @Test func ageIsDeliveredAndCountsFromWhatTheResponseBrought() {
         var cache = PureCache()
         _ = cache.load(answer: ["Cache-Control": "max-age=3600", "Age": "30", "Date": httpDate()])

@@ -97,6 +97,7 @@ struct RestTimeTests {
     }
 
     static let unstorable: [(status: Int, fields: HeaderFields, reason: DiskURLCache.Reason)] = [
+        (418, ["Cache-Control": "must-understand, no-store"], .statusNotUnderstood),
         (200, ["Cache-Control": "no-store"], .noStore), (200, ["Vary": "*"], .varyAsterisk), (405, [:], .notReusable),
         (500, [:], .statusNotCacheable), (302, ["Location": "/x"], .statusNotCacheable),
     ]

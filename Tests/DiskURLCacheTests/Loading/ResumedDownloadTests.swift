@@ -20,6 +20,8 @@ import Testing
         var lie: (@Sendable (Int, OriginResponse) -> OriginResponse)?
         var ranges: [String?] = []
         var onRequest: (@Sendable () -> Void)?
+        /// Where `/moved` leads.
+        var target = "/a"
     }
 
     private static let first = testBody(1, length: 1_000_001)
@@ -43,7 +45,7 @@ import Testing
     }
 
     private static func answer(_ request: OriginRequest, _ state: inout Origin) -> OriginResponse {
-        if request.path == "/moved" { return OriginResponse(status: 302, fields: ["Location": "/a"]) }
+        if request.path == "/moved" { return OriginResponse(status: 302, fields: ["Location": state.target]) }
         let range = request.fields["Range"]
         state.ranges.append(range)
         state.onRequest?()
@@ -141,6 +143,70 @@ import Testing
         #expect(cache.contains(request))
         try await cache.file(for: request, at: file, resuming: true, session: session)
         #expect(content == Self.first && asked == ["all", "rest"])
+    }
+
+    /// What is stored is an older version, or a part: none of them answers, and no 304 will come.
+    @Test(arguments: ["an older version", "a part"]) func whatIsStoredAndOldKeepsNoDownloadFromGoingOn(what: String)
+        async throws
+    {
+        var request = URLRequest(url: origin.url("/a"))
+        if what == "a part" {
+            var part = request
+            part.setValue("bytes=5-", forHTTPHeaderField: "Range")
+            part.setValue("\"1\"", forHTTPHeaderField: "If-Range")
+            _ = try await cache.data(for: part)
+        } else {
+            _ = try await cache.data(for: request)
+            change { ($0.tag, $0.body) = ("\"2\"", Self.second) }
+            request.cachePolicy = .reloadIgnoringLocalCacheData
+        }
+        change { ($0.cuts, $0.ranges) = ([500_000], []) }
+        let asking = request
+        await #expect(throws: URLError.self) { _ = try await cache.file(for: asking, at: file, resuming: true) }
+        try await cache.file(for: asking, at: file, resuming: true)
+        let expected = what == "a part" ? Self.first : Self.second
+        #expect(content == expected && asked == ["all", "rest"])
+    }
+
+    /// Tags are unique for one resource only (RFC 9110 §8.8.1).
+    @Test func theRestOfAnotherResourceIsNotTaken() async throws {
+        change { $0.cuts = [500_000] }
+        await fails("/moved")
+        let other = testBody(3, length: Self.first.count)
+        change { ($0.target, $0.body) = ("/b", other) }
+        _ = try await load("/moved")
+        #expect(content == other && asked == ["all", "rest", "all"])
+        #expect(try await cache.data(from: origin.url("/b")).data == other)
+    }
+
+    /// Nothing is evicted for it.
+    @Test func aWholeThatIsTooLargeIsNotWrittenIntoTheCache() async throws {
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: 0, diskCapacity: 1_500_000, directory: scratch.appending("small"))
+        settings.clock = ManualClock().wallClock
+        let small = DiskURLCache(configuration: settings)
+        for number in 0..<10 {
+            let url = Responses.url("/\(number)")
+            let response = Responses.cached(
+                url, String(repeating: "x", count: 100_000), fields: ["Cache-Control": "max-age=1000"])
+            small.storeCachedResponse(response, for: URLRequest(url))
+        }
+        small.flush()
+        change { $0.cuts = [500_000] }
+        let request = URLRequest(url: origin.url("/a"))
+        await #expect(throws: URLError.self) { try await small.file(for: request, at: file, resuming: true) }
+        try await small.file(for: request, at: file, resuming: true)
+        #expect(content == Self.first)
+        small.flush()
+        for number in 0..<10 { #expect(small.contains(URLRequest(Responses.url("/\(number)")))) }
+    }
+
+    @Test func ifTheTargetAppearsNothingStaysBesideIt() async throws {
+        change { [file] in $0.onRequest = { try? Data("other".utf8).write(to: file) } }
+        await #expect(throws: CocoaError.self) {
+            try await cache.file(for: URLRequest(url: origin.url("/a")), at: file, resuming: true)
+        }
+        #expect(names == ["archive.tar"] && content == Data("other".utf8))
     }
 
     /// The app's closure would be asked with the whole body.

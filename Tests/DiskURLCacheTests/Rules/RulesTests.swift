@@ -205,6 +205,67 @@ import Testing
         #expect(try await cache.data(for: request).source == .stored(.memory))
     }
 
+    /// A 304 for another variant says that its body is the same, not that the app would keep it in the same way.
+    @Test(arguments: ["option", "closure", "tag"])
+    func whatA304AddsForAnotherVariantHasNoMoreThanTheFirst(what: String) async throws {
+        let network = MemoryTransport { request, exchange in
+            let isConditional = request.value(forHTTPHeaderField: "If-None-Match") != nil
+            exchange.head(
+                isConditional ? 304 : 200,
+                ["Cache-Control": "max-age=600", "ETag": "\"1\"", "Vary": "Accept-Language"])
+            if !isConditional { exchange.piece("body") }
+            exchange.end()
+        }
+        let cache = try makeCache {
+            guard what == "closure" else { return }
+            $0.willCacheResponse = { response, _ in
+                CachedURLResponse(
+                    response: response.response, data: response.data, userInfo: nil,
+                    storagePolicy: .allowedInMemoryOnly)
+            }
+        }
+        var english = Responses.request("/a", fields: ["Accept-Language": "en"])
+        let german = Responses.request("/a", fields: ["Accept-Language": "de"])
+        switch what {
+        case "option": english.cacheOptions = Treatment(storage: .memoryOnly)
+        case "tag": english.cacheOptions = Treatment(tags: ["account"])
+        default: break
+        }
+        _ = try await LoadReader(english, from: cache, over: network).answer()
+        #expect(try await LoadReader(german, from: cache, over: network).answer().data == Data("body".utf8))
+        cache.flush()
+        if what == "tag" {
+            cache.removeCachedResponses(tag: "account")
+            #expect(!cache.contains(german))
+        }
+        #expect(records.isEmpty)
+    }
+
+    /// It may be there from before the rule.
+    @Test func aRuleByContentTypeKeepsOutWhatIsStored() async throws {
+        let said: HeaderFields = ["Cache-Control": "max-age=1000"]
+        let first = try makeCache()
+        _ = try await answer(from: first, type: "application/pdf", said)
+        first.flush()
+        #expect(records.count == 1)
+        let later = try makeCache([Rule(for: .contentType("application/pdf"), storage: .never)])
+        #expect(later.cachedResponse(for: Responses.request("/a")) == nil)
+        #expect(try await answer(from: later, type: "text/plain", said) == "200 text/plain")
+    }
+
+    @Test(arguments: [true, false]) func aRuleByContentTypeSaysWhetherItsURLIsInvalidated(isOfRule: Bool) async throws {
+        let cache = try makeCache([Rule(for: .contentType("application/json"), invalidatesURL: false)])
+        _ = try await answer(from: cache, type: "text/plain", ["Cache-Control": "max-age=1000"])
+        var post = Responses.request("/a")
+        post.httpMethod = "POST"
+        let network = MemoryTransport { _, exchange in
+            exchange.head(200, ["Content-Type": isOfRule ? "application/json" : "text/plain"])
+            exchange.end()
+        }
+        _ = try await LoadReader(post, from: cache, over: network).answer()
+        #expect(cache.contains(Responses.request("/a")) == isOfRule)
+    }
+
     /// Only images are cached: the rule by content type is asked when the response is known.
     @Test func onlyOneContentTypeIsCached() async throws {
         let origin = try OriginServer { request in

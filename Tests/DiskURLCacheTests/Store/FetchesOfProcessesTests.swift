@@ -64,6 +64,32 @@
             for child in children { child.release() }
         }
 
+        /// Then the loads of one process wait for each other all the same.
+        @Test func withoutTheFileOfLocksALoadLeads() async throws {
+            try FileManager.default.createDirectory(
+                at: scratch.appending("fetches"), withIntermediateDirectories: true)
+            var settings = DiskURLCache.Configuration(directory: scratch.url)
+            settings.sharesFetches = true
+            let cache = DiskURLCache(configuration: settings)
+            cache.flush()
+            let (gate, count) = (Gate(), Mutex(0))
+            let network = MemoryTransport { _, exchange in
+                _ = count.next()
+                gate.wait()
+                exchange.head(200, ["Cache-Control": "max-age=60"])
+                exchange.piece("body")
+                exchange.end()
+            }
+            async let first = LoadReader(Responses.request("/a"), from: cache, over: network).answer()
+            await gate.arrival()
+            let waiting = LoadReader(Responses.request("/a"), from: cache, over: network)
+            async let second = waiting.answer()
+            await eventually("a deadline of the wait") { waiting.driver?.state.withLock { $0.deadline != nil } == true }
+            gate.open()
+            #expect(try await [first.data, second.data] == [Data("body".utf8), Data("body".utf8)])
+            #expect(count.withLock { $0 } == 1)
+        }
+
         @Test func ifTheProcessThatFetchesDiesOneOfTheOthersFetches() async throws {
             let gate = Gate()
             let origin = try OriginServer { request in

@@ -110,6 +110,7 @@ final class Catalog: Sendable {
             contents.earlyUses.removeAll { use in
                 contents.index.rows(of: use.key).contains { !$0.isPartial && $0.accessedAt > use.seconds }
             }
+            // Without an age: a row that was used again and again meanwhile knows of none of these uses.
             contents.index.note(contents.earlyUses)
             // A record that was written during the listing gets its row, and its position in the order of use, when its
             // key is examined.
@@ -139,9 +140,9 @@ final class Catalog: Sendable {
                 let isExpired = contents.state.isCurrent && isUnused(row, now)
                 if isExpired { plan.expired.insert(slot) } else { plan.slots.insert(slot) }
             }
-            let use = IndexUse(key: key, time: time, seconds: now.recordSeconds, expired: plan.expired)
+            let use = IndexUse(key: key, time: time, seconds: now.recordSeconds)
             if isUse, contents.state.isCurrent, !plan.slots.isEmpty {
-                plan.isFirstChange = contents.index.note(use)
+                plan.isFirstChange = contents.index.note(use, within: maximumAccessAge)
             } else if isUse, !contents.state.isCurrent {
                 contents.noteEarly(use)
             }
@@ -200,7 +201,7 @@ final class Catalog: Sendable {
     /// - Returns: whether the index has to be saved, and had not before.
     func note(_ uses: [IndexUse]) -> Bool {
         contents.withLock { contents in
-            if contents.state.isCurrent { return contents.index.note(uses) }
+            if contents.state.isCurrent { return contents.index.note(uses, within: maximumAccessAge) }
             for use in uses { contents.noteEarly(use) }
             return false
         }

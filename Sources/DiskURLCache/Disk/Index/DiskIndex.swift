@@ -209,33 +209,36 @@ struct DiskIndex: Sendable {
 
     /// Notes uses of keys: each row moves to the position of its use, unless it was used later already. All uses are
     /// handled in one pass over the list.
+    /// - Parameter age: the seconds after which a row is as good as removed: a use of another one of its key does not
+    ///   change it. Nil for no limit.
     /// - Returns: whether this was the first change since `noteSaved`.
     @discardableResult
-    mutating func note(_ uses: [IndexUse]) -> Bool {
+    mutating func note(_ uses: [IndexUse], within age: Double? = nil) -> Bool {
         let wasChanged = isChanged
         var older = order.mostRecent
-        for use in uses.sorted(by: { $0.time > $1.time }) { note(use, after: &older) }
+        for use in uses.sorted(by: { $0.time > $1.time }) { note(use, within: age, after: &older) }
         return isChanged && !wasChanged
     }
 
     /// The same for a single use.
-    mutating func note(_ use: IndexUse) -> Bool {
+    mutating func note(_ use: IndexUse, within age: Double? = nil) -> Bool {
         let wasChanged = isChanged
         var older = order.mostRecent
-        note(use, after: &older)
+        note(use, within: age, after: &older)
         return isChanged && !wasChanged
     }
 
     /// - Parameter older: the most recently used row whose last use is not later than the uses handled so far, which
     ///   come from the latest to the earliest: the place where the search for the next use begins.
-    private mutating func note(_ use: IndexUse, after older: inout Int?) {
+    private mutating func note(_ use: IndexUse, within age: Double?, after older: inout Int?) {
         // Most keys have one row, and a search for each slot would take most of a use.
         var slots: Slots = []
         forEachRow(of: use.key) { slots.insert(Slots($0.slot)) }
-        slots.subtract(use.expired)
         for slot in 0..<RecordName.slots where slots.contains(slot) {
             guard let current = position(RecordName(key: use.key, slot: slot)), rows[current].lastUse < use.time
             else { continue }
+            // A use of another variant does not make it young again.
+            if let age, Double(use.seconds) - Double(rows[current].accessedAt) > age { continue }
             rows[current].lastUse = use.time
             rows[current].accessedAt = use.seconds
             isChanged = true
@@ -295,6 +298,4 @@ struct IndexUse: Sendable {
     var time: UInt64
     /// Seconds since 1970.
     var seconds: UInt32
-    /// The slots of the key whose records were not used, since they had been unused for too long.
-    var expired: Slots = []
 }

@@ -7,11 +7,12 @@ import Foundation
 /// belongs to the process, so loads of one process do not exclude each other here; `LoadTable` sees to those.
 final class FetchLocks: Sendable {
     enum Answer {
-        /// The caller fetches, and must call `release`.
+        /// The caller fetches, and must call `release`. Also where the file system has no locks, or the file cannot be
+        /// opened: then loads of this process wait for each other, and no others do.
         case taken
         /// Another process fetches.
         case held
-        /// The last answer could not be shared, or there are no locks: the caller fetches for itself.
+        /// The last answer could not be shared: the caller fetches for itself.
         case unshared
     }
 
@@ -47,11 +48,12 @@ final class FetchLocks: Sendable {
     func take(_ key: KeyName, now: Date) -> Answer {
         let byte = Self.byte(of: key)
         return state.withLock { state in
-            guard let file = opened(&state) else { return .unshared }
+            guard let file = opened(&state) else { return .taken }
             if lock(file, byte, F_WRLCK) {
                 state.holders[byte, default: 0] += 1
                 return .taken
             }
+            guard [EACCES, EAGAIN].contains(errno) else { return .taken }
             return isUnshared(file, byte, now: now) ? .unshared : .held
         }
     }

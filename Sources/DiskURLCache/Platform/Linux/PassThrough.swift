@@ -129,8 +129,8 @@
                 // method, it may change something.
                 Invalidation(
                     method: request.httpMethod ?? "GET", isKeyed: false,
-                    concernsURL: hop?.options.invalidatesURL != false, target: request.url, status: status,
-                    fields: fields, isShared: cache.configuration.isShared)
+                    concernsURL: hop?.options(for: fields).invalidatesURL != false, target: request.url,
+                    status: status, fields: fields, isShared: cache.configuration.isShared)
             }
             let last = task.currentRequest ?? request
             let answer = invalidation(last, response.statusCode, HeaderFields(response))
