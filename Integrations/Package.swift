@@ -120,6 +120,15 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ]),
+        // What the laboratory of differences plays our caches with.
+        .executableTarget(
+            name: "Player",
+            dependencies: [
+                "CachingHTTPClient",
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ], path: "Laboratory/Player/Sources/Player"),
         // One of the processes that a test of RedisStorage starts.
         .executableTarget(
             name: "RedisWorker",

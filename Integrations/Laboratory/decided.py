@@ -5,10 +5,8 @@ from oracle import directives, field
 
 
 def compares(ours, other):
-    """Whether two players are to do the same: ours of one kind with each other, and with others of that kind."""
-    if other.name.startswith("ours"):
-        return ours.name == "ours (direct)" and other.name == "ours (session)"
-    return ours.shared == other.shared and ours.name != "ours (session)"
+    """Whether two players are to do the same: ways of ours with each other, and the direct one with others of its kind."""
+    return ours.name in ("ours (direct)", "ours (shared)") and ours.shared == other.shared
 
 
 class Difference:

@@ -6,7 +6,8 @@ FRESHNESS = [
     [], ["max-age=100"], ["max-age=100"], ["max-age=100"], ["max-age=1"], ["max-age=0"], ["no-cache"], ["no-store"], ["private", "max-age=100"],
     ["public", "max-age=100"], ["s-maxage=100"], ["s-maxage=1", "max-age=100"], ["s-maxage=100", "max-age=0"], ["must-revalidate", "max-age=100"],
     ["must-revalidate", "max-age=0"], ["proxy-revalidate", "max-age=1"], ["max-age=100", "max-age=1"], ["max-age=abc"], ["max-age=-1"],
-    ["MAX-AGE=100"], ["max-age=\"100\""], ["no-cache=\"X-One\"", "max-age=100"], ["private=\"X-One\"", "max-age=100"], ["immutable", "max-age=100"],
+    ["MAX-AGE=100"], ["max-age=\"100\""], ["no-cache=\"X-One\"", "max-age=100"], ["private=\"X-One\"", "max-age=100"],
+    ["immutable", "max-age=100"],
     ["stale-if-error=100", "max-age=0"],
 ]
 RESPONSE_FIELDS = [
@@ -19,14 +20,18 @@ RESPONSE_FIELDS = [
 STATUS = [200] * 12 + [203, 204, 404, 404, 410, 500, 503]
 REQUEST_FIELDS = [
     ("Cache-Control", "no-cache"), ("Cache-Control", "max-age=0"), ("Cache-Control", "max-age=10"), ("Cache-Control", "min-fresh=500"),
-    ("Cache-Control", "max-stale=100"), ("Cache-Control", "only-if-cached"), ("Cache-Control", "no-store"), ("Pragma", "no-cache"),
+    ("Cache-Control", "max-stale=150"), ("Cache-Control", "only-if-cached"), ("Cache-Control", "no-store"), ("Pragma", "no-cache"),
     ("Authorization", "Basic YTpi"), ("Cookie", "a=b"), ("If-None-Match", '"1"'), ("If-None-Match", '"same"'), ("If-None-Match", "*"),
     ("If-Modified-Since", "@-1000"), ("If-Modified-Since", "@-2000"),
 ]
 LANGUAGES = ["de", "de", "en"]
+# No sum of these and of an Age above is within a second of a lifetime above, since a cache may count seconds as it likes.
+WAITS = [2, 2, 60, 210]
+# The caches that keep what they have are started again before the first request so many seconds after the start, in one of so many batches.
+RESTART, RESTART_EVERY = 60, 4
 
 
-def make(seed):
+def make(seed, batch=0):
     """A history of two to five requests for one or two paths."""
     r = random.Random(seed)
     answers = {path: [answer(r) for _ in range(3)] for path in ("a", "b")}
@@ -36,9 +41,9 @@ def make(seed):
         fields = [("Accept-Language", r.choice(LANGUAGES))] if r.random() < 0.3 else []
         if r.random() < 0.35 and number > 0:
             fields.append(r.choice(REQUEST_FIELDS))
-        wait = 2 if number > 0 and r.random() < 0.12 else 0
+        wait = r.choice(WAITS) if number > 0 and r.random() < 0.2 else 0
         steps.append({"path": "b" if r.random() < 0.12 else "a", "method": method, "fields": fields, "wait": wait})
-    return {"answers": answers, "steps": steps}
+    return {"answers": answers, "steps": steps, "restart": batch % RESTART_EVERY == RESTART_EVERY - 1}
 
 
 def answer(r):
@@ -56,6 +61,8 @@ def answer(r):
 
 def smaller(history):
     """Each history that lacks one thing of this one."""
+    if history["restart"]:
+        yield {**copy.deepcopy(history), "restart": False}
     for index in range(len(history["steps"])):
         if len(history["steps"]) > 1:
             less = copy.deepcopy(history)
@@ -89,7 +96,7 @@ def smaller(history):
 
 def text(history):
     """A history in lines that a person can read."""
-    lines = []
+    lines = [f"  the caches are started again before the first request after {RESTART} s or more"] if history["restart"] else []
     used = {step["path"] for step in history["steps"]}
     for path in sorted(used):
         for number, one in enumerate(history["answers"][path], 1):

@@ -116,7 +116,7 @@ class Stored:
 
 class Oracle:
     """Follows one player through a history: what it may have stored, and what each of its answers without a request was."""
-    def __init__(self, history, shared):
+    def __init__(self, history, shared, ours=False):
         self.history, self.shared, self.stored = history, shared, {"a": [], "b": []}
 
     def step(self, request, outcome):

@@ -2,12 +2,43 @@
 import asyncio, time
 from email.utils import formatdate
 
+CONDITIONS = ("if-modified-since", "if-none-match", "if-range", "range")
+
 
 def value_of(value, number, now):
     """A date from now, or the value with the number of the answer."""
     if value.startswith("@"):
         return formatdate(now + int(value[1:]), usegmt=True)
     return value % number if "%d" in value else value
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, origin):
+        self.origin, self.data = origin, b""
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.data += data
+        while (end := self.data.find(b"\r\n\r\n")) >= 0:
+            head = self.data[:end].decode("latin-1").split("\r\n")
+            fields = {}
+            for line in head[1:]:
+                name, _, value = line.partition(":")
+                fields[name.lower()] = value.strip()
+            if "chunked" in fields.get("transfer-encoding", ""):
+                # The only body that is sent is "x", of which some make a chunk.
+                body = self.data.find(b"0\r\n\r\n", end + 4) + 5
+                if body < 5:
+                    return
+            else:
+                body = end + 4 + int(fields.get("content-length", "0"))
+            if len(self.data) < body:
+                return
+            self.data = self.data[body:]
+            method, target, _ = head[0].split(" ", 2)
+            self.transport.write(self.origin.answer(method, target, fields))
 
 
 class Origin:
@@ -17,7 +48,7 @@ class Origin:
         self.asked = {}
 
     async def start(self):
-        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0, backlog=2_000)
+        self.server = await asyncio.get_running_loop().create_server(lambda: Connection(self), "127.0.0.1", 0, backlog=2_000)
         self.port = self.server.sockets[0].getsockname()[1]
 
     def open(self, name, history):
@@ -27,33 +58,14 @@ class Origin:
     def close(self, name):
         del self.histories[name], self.asked[name]
 
-    async def serve(self, reader, writer):
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-                method, target, _ = head[0].split(" ", 2)
-                fields = {}
-                for line in head[1:]:
-                    if ":" in line:
-                        name, value = line.split(":", 1)
-                        fields[name.strip().lower()] = value.strip()
-                if fields.get("content-length", "0") != "0":
-                    await reader.readexactly(int(fields["content-length"]))
-                writer.write(self.answer(method, target, fields))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError, ValueError):
-            pass
-        finally:
-            writer.close()
-
     def answer(self, method, target, fields):
-        _, name, path = target.split("?")[0].split("/", 2)
+        _, name, path = target.split("?")[0].split("/")[-3:]
         history = self.histories.get(name)
         if history is None:
             return b"HTTP/1.1 404 Unknown\r\nContent-Length: 0\r\n\r\n"
         answers, asked = history["answers"][path], self.asked[name]
         number = 1 + sum(1 for one in asked if one["path"] == path)
-        conditions = sorted(field for field in ("if-none-match", "if-modified-since", "if-range", "range") if field in fields)
+        conditions = [field for field in CONDITIONS if field in fields]
         asked.append({"method": method, "path": path, "conditions": conditions, "number": number, "status": 0})
         one = answers[min(number, len(answers)) - 1]
         now = time.time()
