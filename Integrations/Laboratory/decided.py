@@ -1,6 +1,9 @@
-"""Differences that were decided: who does what, by which clause, and who is right. The first row that holds is the answer; None is a difference that
-nobody has decided yet."""
-import re
+"""Differences that were decided, as a table: what the other does, by which clause of RFC 9111, and who is right. The first row that holds is the
+answer; a difference without a row is one that nobody has decided yet.
+
+A row that says that ours is right, or may choose, says when; the oracle has judged each answer of ours before, so no row is asked about one that it
+forbids."""
+import collections, re
 from oracle import directives, field
 
 
@@ -18,58 +21,120 @@ class Difference:
         self.fault_of_ours, self.fault_of_other = fault_of_ours, fault_of_other
         self.kinds = (self.ours.kind, self.other.kind)
         self.asked = directives(self.request["fields"])
-        # What the other had got of this path before, the last one first.
-        answers = history["answers"][self.request["path"]]
-        numbers = [one["number"] for step in other[:index] for one in step.asked if one["path"] == self.request["path"]]
-        self.before = [answers[min(number, len(answers)) - 1] for number in reversed(numbers)]
+        path = self.request["path"]
+        answers = history["answers"][path]
+        # What the other had got of this path before, the last one first, each with its number and the request for it. Ours had got the same.
+        self.before = [
+            Got(one["number"], answers[min(one["number"], len(answers)) - 1], request, one["status"], one["method"])
+            for request, step in reversed(list(zip(history["steps"][:index], other[:index]))) for one in reversed(step.asked) if one["path"] == path]
+        bodies = [one for one in self.before if one.method == "GET" and one.status != 304]
+        # The stored answer that is in question: what the other gave its client, or else the last one.
+        self.used = next((one for one in bodies if self.other.body and one.number == number(self.other.body)), bodies[0] if bodies else None)
+        self.last = bodies[0] if bodies else None
+        self.is_unsafe_before = any(one.request["method"] in ("POST", "PUT", "DELETE") for one in self.before)
         # Whether a request for the head was sent as one for the whole.
         self.head_as_get = any(
-            request["method"] == "HEAD" and any(one["method"] == "GET" for one in step.asked) for request, step in zip(history["steps"], other[:index + 1]))
-        self.varies_by_anything = any("*" in (field(answer["fields"], "Vary") or "") for answer in self.before)
+            request["method"] == "HEAD" and any(one["method"] == "GET" for one in step.asked)
+            for request, step in zip(history["steps"], other[:index + 1]))
         self.own_condition = any(field(self.request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
 
     def has(self, name):
         """Whether an answer of before has a field."""
-        return any(field(answer["fields"], name) is not None for answer in self.before)
+        return any(field(one.answer["fields"], name) is not None for one in self.before)
 
     def may_be(self, *statuses):
-        return any(answer["status"] in statuses for answer in self.before)
+        return any(one.answer["status"] in statuses for one in self.before)
+
+    def used_has(self, name):
+        return self.used is not None and field(self.used.answer["fields"], name) is not None
+
+    @property
+    def used_control(self):
+        return directives(self.used.answer["fields"]) if self.used else {}
+
+    def asks_as_another_user(self):
+        """Whether the stored answer is of a request with other credentials."""
+        return self.used is not None and field(self.used.request["fields"], "Authorization") != field(self.request["fields"], "Authorization")
+
+    def has_newer(self):
+        """Whether a later answer than the used one came, to which another one may be preferred only if it is stored, too."""
+        return self.used is not None and self.last is not None and self.last.number > self.used.number
+
+
+Got = collections.namedtuple("Got", "number answer request status method")
+Row = collections.namedtuple("Row", "holds does clause right")
+
+
+def uses(d):
+    """The other gives a stored answer, by itself or after asking, where ours asks for one; the oracle allows it."""
+    return d.kinds[0] in ("asked", "validated") and d.kinds[1] == "hit"
+
+
+def validates(d):
+    return d.kinds == ("asked", "validated")
+
+
+OURS, BOTH = "theirs is wrong", "both may"
+ROWS = [
+    Row(lambda d: "only-if-cached" in d.asked and d.kinds[0] == "error" and d.kinds[1] not in ("hit", "error"),
+        "asks, though the request says only-if-cached", "§5.2.1.7, a SHOULD", OURS),
+    Row(lambda d: d.kinds[1] == "hit" and d.fault_of_other,
+        lambda d: f"uses a stored answer against: {d.fault_of_other[-1]}", "§4, a MUST", OURS),
+    Row(lambda d: d.kinds[1] in ("asked", "validated") and d.fault_of_other,
+        lambda d: f"answers after a request to the origin by: {d.fault_of_other[-1]}", "§4.3.3 and §4.3.4", OURS),
+    Row(lambda d: d.kinds[0] == "hit" and d.kinds[1] in ("asked", "validated", "error"),
+        "asks, where a stored answer may be used", "§4", BOTH),
+    Row(lambda d: len(d.other.asked) > len(d.ours.asked), "asks the origin more than once for one request", "none", BOTH),
+    Row(lambda d: d.head_as_get, "asks with GET for a HEAD, and keeps what it gets", "§4", BOTH),
+    Row(lambda d: d.own_condition and {d.ours.status, d.other.status} > {304} and d.kinds[0] == d.kinds[1] == "hit" and d.ours.status == 304,
+        "gives the whole, where the client's own condition makes a 304 of a stored answer", "§4.3.2, a SHOULD", OURS),
+    Row(lambda d: d.own_condition and {d.ours.status, d.other.status} > {304} and d.kinds[0] == d.kinds[1],
+        "answers the client's own condition by 304 or by the whole, and we the other way", "§4.3.2", BOTH),
+    Row(lambda d: d.kinds == ("validated", "validated") and d.ours.asked[-1]["conditions"] != d.other.asked[-1]["conditions"],
+        "validates by other fields than we, so that the origin answers otherwise", "§4.3.1", BOTH),
+    Row(lambda d: d.kinds == ("hit", "hit") and 0 < number(d.other.body) < number(d.ours.body),
+        "uses an older stored answer than the last one", "§4, the most recent: a MUST", OURS),
+    Row(lambda d: d.shared and d.used_has("Set-Cookie") and (uses(d) or d.kinds[1] == "validated"),
+        "shares a response with Set-Cookie; we do not", "§7.3", BOTH),
+    Row(lambda d: d.kinds == ("validated", "asked"),
+        "asks for the whole, where we validate", "§4.3", BOTH),
+    Row(lambda d: "no-store" in d.asked and d.kinds[0] == "asked" and d.kinds[1] in ("hit", "validated"),
+        "uses its store for a request with no-store, which is about storing; we do not", "§5.2.1.5", BOTH),
+    Row(lambda d: "0" in d.asked.get("max-age", []) and uses(d),
+        "uses an answer of the same second for a request with max-age=0; we ask", "§5.2.1.1", BOTH),
+    Row(lambda d: len(d.used_control.get("max-age", [])) > 1 and uses(d),
+        "takes the greater of two values of max-age; we the lesser one", "§4.2.1: the first, or stale", BOTH),
+    Row(lambda d: d.shared and d.used is not None and field(d.used.request["fields"], "Cookie") and (uses(d) or validates(d)),
+        "shares an answer to a request with Cookie that is not said to be for all; we do not", "§7.3", BOTH),
+    Row(lambda d: d.asks_as_another_user() and (uses(d) or validates(d)),
+        "gives one user what another one got, with other credentials; ours keeps them apart", "§3.5 is about shared caches only", BOTH),
+    Row(lambda d: uses(d) and d.has_newer(),
+        "uses an answer that is still fresh after a later one came that was not to be kept; we ask", "§4", BOTH),
+    Row(lambda d: d.shared and uses(d) and d.used_has("Last-Modified") and not d.used_has("Expires")
+        and not {"max-age", "s-maxage", "public"} & set(d.used_control),
+        "guesses a lifetime from Last-Modified; ours, as a shared cache, only of what is public", "§4.2.2", BOTH),
+    Row(lambda d: d.kinds[0] == d.kinds[1] and d.ours.status >= 500 and (d.other.status < 500 or number(d.other.body) < number(d.ours.body)),
+        "answers with what it has stored when the origin fails; ours if `staleIfError` says so", "§4.2.4", BOTH),
+    Row(lambda d: validates(d) and d.used is not None and "*" in (field(d.used.answer["fields"], "Vary") or ""),
+        "keeps an answer with Vary: * to validate it; we do not", "§4.1", BOTH),
+    Row(lambda d: validates(d) and not d.used_has("ETag") and not d.used_has("Last-Modified"),
+        "validates by the time at which it got an answer that has no Last-Modified", "§4.3.1", BOTH),
+    Row(lambda d: validates(d) and d.used is not None and d.used.answer["status"] not in (200, 203, 204),
+        "keeps an answer other than a success that is never fresh, to validate it; we do not", "§4.3.1", BOTH),
+    Row(lambda d: validates(d) and d.is_unsafe_before,
+        "validates what an unsafe request made invalid; we have removed it", "§4.4", BOTH),
+]
 
 
 def row(d):
-    if d.name.startswith("ours"):
+    """The text of the row for a difference; None if nobody has decided it."""
+    if d.name.startswith("ours") or d.fault_of_ours:
         return None
-    ours, other = d.kinds
-    if "only-if-cached" in d.asked and ours == "error" and other != "hit":
-        return f"{d.name} asks, though the request says only-if-cached (§5.2.1.7, a SHOULD)"
-    if d.fault_of_ours:
+    found = next((row for row in ROWS if row.holds(d)), None)
+    if found is None:
         return None
-    if other == "hit" and d.fault_of_other:
-        return f"{d.name} uses a stored answer against: {d.fault_of_other[-1]} (§4, a MUST)"
-    if ours == "hit" and other != "hit":
-        return f"{d.name} asks, where a stored answer may be used (§4): its choice"
-    if d.head_as_get:
-        return f"{d.name} asks with GET for a HEAD, and keeps what it gets: its choice"
-    if ours == other == "hit" and number(d.other.body) < number(d.ours.body):
-        return f"{d.name} uses an older stored answer than the last one (§4: the most recent, a MUST)"
-    if d.shared and d.has("Set-Cookie") and other in ("hit", "validated"):
-        return f"{d.name} shares a response with Set-Cookie; we do not (§7.3): our choice"
-    if ours == "validated" and other == "asked":
-        return f"{d.name} asks for the whole, where we validate (§4.3): its choice"
-    if d.own_condition and ours == other == "validated" and {d.ours.status, d.other.status} == {200, 304}:
-        return f"{d.name} and we answer the client's own condition differently, by 200 and 304 (§4.3.2): both may"
-    if ours == "asked" and "no-store" in d.asked and other in ("hit", "validated"):
-        return f"{d.name} uses its store for a request with no-store, which is about storing (§5.2.1.5); we do not: both may"
-    if ours == other and d.ours.status >= 500 and number(d.other.body) < number(d.ours.body):
-        return f"{d.name} answers with what it has stored when the origin fails (§4.2.4): its choice; ours is `staleIfError`"
-    if other == "validated" and ours == "asked":
-        if d.varies_by_anything:
-            return f"{d.name} keeps an answer with Vary: * to validate it; we do not: our choice"
-        if not d.has("ETag") and not d.has("Last-Modified"):
-            return f"{d.name} validates by the time at which it got an answer that has no Last-Modified: its choice"
-        if d.may_be(404, 410, 500, 503, 203, 204):
-            return f"{d.name} keeps an answer other than 200 only to validate it; we do not: our choice"
-    return None
+    does = found.does(d) if callable(found.does) else found.does
+    return f"{d.name} {does} ({found.clause}): {found.right}"
 
 
 def number(body):

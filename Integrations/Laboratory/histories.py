@@ -11,7 +11,8 @@ FRESHNESS = [
     ["stale-if-error=100", "max-age=0"],
 ]
 RESPONSE_FIELDS = [
-    ("ETag", '"%d"'), ("ETag", 'W/"%d"'), ("ETag", '"same"'), ("Last-Modified", "@-1000"), ("Expires", "@100"), ("Expires", "@-100"), ("Expires", "0"),
+    ("ETag", '"%d"'), ("ETag", 'W/"%d"'), ("ETag", '"same"'), ("Last-Modified", "@-1000"),
+    ("Expires", "@100"), ("Expires", "@-100"), ("Expires", "0"),
     ("Age", "0"), ("Age", "50"), ("Age", "200"), ("Age", "-1"), ("Date", "@-50"), ("Date", "@-200"), ("Vary", "Accept-Language"), ("Vary", "*"),
     ("Vary", "Accept-Language, X-Two"), ("Pragma", "no-cache"), ("Set-Cookie", "a=b"), ("X-One", "%d"), ("Warning", '110 - "stale"'),
     ("Surrogate-Control", "max-age=100"), ("CDN-Cache-Control", "no-store"),

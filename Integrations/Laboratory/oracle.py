@@ -38,18 +38,26 @@ class Stored:
     """An answer that a client got, as a cache may have stored it."""
     def __init__(self, number, answer, request, at):
         self.number, self.status, self.fields, self.request, self.at = number, answer["status"], list(answer["fields"]), request, at
+        # The number of the answer that its `X-One` is from.
+        self.one = number
         self.invalidated = False
 
-    def freshen(self, answer, at):
+    def freshen(self, answer, number, at):
         """Its head after a 304 (§3.2)."""
         names = {name.lower() for name, _ in answer["fields"]}
         self.fields = [one for one in self.fields if one[0].lower() not in names] + list(answer["fields"])
         self.at, self.invalidated = at, False
+        if "x-one" in names:
+            self.one = number
 
     @property
     def made(self):
         """The time of its `Date`, which the origin always sends."""
         return date(field(self.fields, "Date"), self.at) or self.at
+
+    @property
+    def tag(self):
+        return opaque_of(field(self.fields, "ETag"), self.number)
 
     def lifetime(self, shared):
         control = directives(self.fields)
@@ -70,83 +78,162 @@ class Stored:
         told = int(value) if value and value.isdigit() else 0
         return max(told, self.at - self.made) + now - self.at
 
-    def refusals(self, request, now, shared):
-        """Why it may not be reused for a request without asking; nothing if it may."""
-        control, asked = directives(self.fields), directives(request["fields"])
-        reasons = []
-        if request["method"] not in ("GET", "HEAD"):
-            reasons.append("the method is not safe to answer")
+    def may_not_be_stored(self, shared):
+        control = directives(self.fields)
         if "no-store" in control:
-            reasons.append("no-store")
+            yield "no-store"
         if "no-store" in directives(self.request["fields"]):
-            reasons.append("the request that it answered said no-store")
+            yield "the request that it answered said no-store"
         if shared and "" in control.get("private", []):
-            reasons.append("private")
+            yield "private"
         if shared and field(self.request["fields"], "Authorization") and not {"public", "s-maxage", "must-revalidate"} & set(control):
-            reasons.append("it answered a request with Authorization")
+            yield "Authorization"
         explicit = {"max-age", "public"} & set(control) or shared and "s-maxage" in control or field(self.fields, "Expires")
         if self.status not in HEURISTIC and not explicit:
-            reasons.append("its status is not cacheable by default")
-        vary = field(self.fields, "Vary") or ""
-        if "*" in vary:
-            reasons.append("Vary: *")
-        for name in (part.strip() for part in vary.split(",") if part.strip() not in ("", "*")):
+            yield "its status is not cacheable by default"
+
+    def may_not_answer_later(self, request, shared):
+        """Why it may not be used without validation, however old it is; a stale one neither, when the origin cannot be had (§4.2.4)."""
+        control = directives(self.fields)
+        yield from self.may_not_be_stored(shared)
+        if "*" in (field(self.fields, "Vary") or ""):
+            yield "Vary: *"
+        if request["method"] not in ("GET", "HEAD"):
+            yield "the method is not safe to answer"
+        for name in (part.strip() for part in (field(self.fields, "Vary") or "").split(",") if part.strip() not in ("", "*")):
             if field(self.request["fields"], name) != field(request["fields"], name):
-                reasons.append("Vary")
+                yield "Vary"
+        if "" in control.get("no-cache", []):
+            yield "no-cache"
+
+    def is_strict(self, shared):
+        """Whether it may never be used when it is stale (§5.2.2.2, §5.2.2.8, §5.2.2.10)."""
+        control = directives(self.fields)
+        return bool({"must-revalidate"} & set(control) or shared and {"proxy-revalidate", "s-maxage"} & set(control))
+
+    def refusals(self, request, now, shared):
+        """Why it may not be reused for a request without asking; nothing if it may."""
+        asked = directives(request["fields"])
+        reasons = list(self.may_not_answer_later(request, shared))
         if self.invalidated:
             reasons.append("an unsafe request invalidated it")
-        if "" in control.get("no-cache", []):
-            reasons.append("no-cache")
         if "no-cache" in asked or not asked and field(request["fields"], "Pragma") == "no-cache":
             reasons.append("the request says no-cache")
         lifetime, age = self.lifetime(shared), self.age(now)
-        # The client may have got its answer a moment before; nothing is fresh for no time at all.
-        slack = 1 if lifetime > 0 else 0
-        if "max-age" in asked and age > int(asked["max-age"][0]) + slack:
+        if "max-age" in asked and age > int(asked["max-age"][0]):
             reasons.append("the request's max-age")
-        if "min-fresh" in asked and lifetime - age < int(asked["min-fresh"][0]) - slack:
+        if "min-fresh" in asked and lifetime - age < int(asked["min-fresh"][0]):
             reasons.append("the request's min-fresh")
-        if age >= lifetime + slack:
-            strict = {"must-revalidate"} & set(control) or shared and {"proxy-revalidate", "s-maxage"} & set(control)
-            stale = int(asked["max-stale"][0]) if "max-stale" in asked else 0
-            if strict or age - lifetime > stale + slack:
-                reasons.append("stale")
+        if age >= lifetime and (self.is_strict(shared) or "max-stale" not in asked or age - lifetime > int(asked["max-stale"][0])):
+            reasons.append("stale")
         return reasons
+
+    def fulfils(self, request):
+        """Whether the request's own condition makes a 304 of it (§4.3.2)."""
+        tags, since = field(request["fields"], "If-None-Match"), field(request["fields"], "If-Modified-Since")
+        if tags is not None:
+            return tags == "*" or self.tag in [part.strip().removeprefix("W/") for part in tags.split(",")]
+        if since is None:
+            return False
+        return self.modified <= int(since[1:])
+
+    @property
+    def modified(self):
+        """Seconds before the answer: of its `Last-Modified`, or else of its `Date`, or else none."""
+        return int((field(self.fields, "Last-Modified") or field(self.fields, "Date") or "@0")[1:])
 
 
 class Oracle:
     """Follows one player through a history: what it may have stored, and what each of its answers without a request was."""
     def __init__(self, history, shared, ours=False):
-        self.history, self.shared, self.stored = history, shared, {"a": [], "b": []}
+        self.history, self.shared, self.ours, self.stored = history, shared, ours, {"a": [], "b": []}
 
     def step(self, request, outcome):
-        """Why an answer without a request was not allowed; None if it was, or the origin was asked."""
-        path, fault = request["path"], None
-        candidates = self.stored[path]
-        if not outcome.asked and outcome.status not in (0, 504):
-            named = [one for one in candidates if outcome.body in ("", f"{path}{one.number}")]
-            reasons = [one.refusals(request, outcome.at, self.shared) for one in named]
-            if all(reasons):
-                fault = reasons[-1] if reasons else ["nothing was stored"]
+        """Why an answer was not allowed; None if it was."""
+        now = int(outcome.at)
+        fault = self.of_a_hit(request, outcome, now) if outcome.kind == "hit" else self.of_an_answer(request, outcome)
         for one in outcome.asked:
-            answers = self.history["answers"][path]
-            answer = answers[min(one["number"], len(answers)) - 1]
-            if one["method"] in UNSAFE:
-                if answer["status"] < 400:
-                    for old in candidates:
-                        old.invalidated = True
-            elif one["status"] == 304:
-                tag = field(answer["fields"], "ETag")
-                for old in candidates:
-                    if tag is None or opaque(old) == opaque_of(tag, one["number"]):
-                        old.freshen(answer, outcome.at)
-            elif one["method"] == "GET":
-                candidates.append(Stored(one["number"], answer, request, outcome.at))
+            self.learn(request, one, now)
         return fault
 
+    def of_a_hit(self, request, outcome, now):
+        """Of all answers that it may be, one must be allowed."""
+        path = request["path"]
+        named = [one for one in self.stored[path] if outcome.body in ("", f"{path}{one.number}")]
+        reasons = [one.refusals(request, now, self.shared) + list(self.wrongs(one, request, outcome, now)) for one in named]
+        return (reasons[-1] if reasons else ["nothing was stored"]) if all(reasons) else None
 
-def opaque(stored):
-    return opaque_of(field(stored.fields, "ETag"), stored.number)
+    def wrongs(self, stored, request, outcome, now):
+        """What is wrong with a stored answer as the client got it."""
+        if outcome.status != (304 if outcome.status == 304 and stored.fulfils(request) else stored.status):
+            yield "another status than the stored one"
+        if outcome.one is not None and outcome.status != 304:
+            control = directives(stored.fields)
+            hidden = [control.get("no-cache", [])] + ([control.get("private", [])] if self.shared else [])
+            if any(value.lower() == "x-one" for values in hidden for value in values):
+                yield "a field that no-cache or private names"
+            if outcome.one != str(stored.one):
+                yield "a field that a 304 has replaced"
+        if self.ours and outcome.status != 304 and (outcome.age is None or abs(outcome.age - stored.age(now)) > 1):
+            yield "a wrong Age"
+
+    def of_an_answer(self, request, outcome):
+        """After a request to the origin the client gets its answer, or a stored one that the answer allows."""
+        if not outcome.asked or outcome.status in (0, 504):
+            return None
+        path, last = request["path"], outcome.asked[-1]
+        older = [one for one in self.stored[path] if outcome.body == f"{path}{one.number}"]
+        if last["status"] == 304:
+            return self.after_a_304(request, outcome, older)
+        if outcome.body and outcome.body != f"{path}{last['number']}":
+            if last["status"] < 500 or last["method"] in UNSAFE:
+                return ["not what the origin answered"]
+            # When the origin fails a stale answer may be used.
+            return next((reasons for one in older for reasons in [list(self.not_for_errors(one, request))] if reasons), None)
+        own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+        if outcome.status != last["status"] and not (own and outcome.status == 304) and not outcome.status >= 500:
+            return ["another status than the origin's"] if outcome.body else None
+        return None
+
+    def not_for_errors(self, stored, request):
+        yield from stored.may_not_answer_later(request, self.shared)
+        if stored.is_strict(self.shared):
+            yield "stale"
+        if stored.invalidated:
+            yield "an unsafe request invalidated it"
+
+    def after_a_304(self, request, outcome, older):
+        """§4.3.4: the stored answer that the 304 is about."""
+        path, last = request["path"], outcome.asked[-1]
+        own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+        if outcome.status == 304:
+            return None if own else ["a 304 for a client that has nothing"]
+        tag = opaque_of(field(self.answer(path, last)["fields"], "ETag"), last["number"])
+        for one in older:
+            reasons = list(one.may_not_be_stored(self.shared))
+            if "if-none-match" in last["conditions"] and one.tag != tag:
+                reasons.append("another answer than the one that the 304 is about")
+            if not reasons:
+                return None
+        return reasons if older else None
+
+    def answer(self, path, asked):
+        answers = self.history["answers"][path]
+        return answers[min(asked["number"], len(answers)) - 1]
+
+    def learn(self, request, one, now):
+        candidates, answer = self.stored[one["path"]], self.answer(one["path"], one)
+        if one["method"] in UNSAFE:
+            if answer["status"] < 400:
+                for old in candidates:
+                    old.invalidated = True
+        elif one["status"] == 304:
+            tag = opaque_of(field(answer["fields"], "ETag"), one["number"])
+            for old in candidates:
+                if tag is None or old.tag == tag:
+                    old.freshen(answer, one["number"], now)
+        elif one["method"] == "GET":
+            candidates.append(Stored(one["number"], answer, request, now))
 
 
 def opaque_of(tag, number):

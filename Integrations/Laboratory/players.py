@@ -1,5 +1,5 @@
-"""Those who play a history: caches behind a socket, libraries in this process, and programs. Each loads one request after the other, and says what its
-client got: the status, the body, and the fields `Age` and `X-One`."""
+"""Those who play a history: caches behind a socket, libraries in this process, and programs. Each loads one request after the other, and says what
+its client got: the status, the body, and the fields `Age` and `X-One`."""
 import asyncio, importlib.metadata, json, os, pathlib, re, shutil, signal, socket, subprocess, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -137,10 +137,13 @@ class ProxyClient:
 
 NGINX = """daemon off; worker_processes 1; pid %DIR%/pid; error_log %DIR%/error; user root;
 events { worker_connections 8192; }
-http { access_log off; client_body_temp_path %DIR%/b; proxy_temp_path %DIR%/t; proxy_cache_path %DIR%/c keys_zone=z:64m levels=1:2 use_temp_path=off inactive=30d;
+http { access_log off; client_body_temp_path %DIR%/b; proxy_temp_path %DIR%/t;
+  proxy_cache_path %DIR%/c keys_zone=z:64m levels=1:2 use_temp_path=off inactive=30d;
   fastcgi_temp_path %DIR%/f; uwsgi_temp_path %DIR%/u; scgi_temp_path %DIR%/s;
   upstream origin { server 127.0.0.1:%ORIGIN%; keepalive 64; keepalive_requests 1000000; }
-  keepalive_requests 1000000; server { listen 127.0.0.1:%PORT% backlog=2000; location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
+  keepalive_requests 1000000;
+  server { listen 127.0.0.1:%PORT% backlog=2000;
+    location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
     proxy_cache z; proxy_cache_key $uri; proxy_cache_revalidate on; } } }
 """
 VARNISH = 'vcl 4.1; backend default { .host = "127.0.0.1"; .port = "%ORIGIN%"; }\n'
