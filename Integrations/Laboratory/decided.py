@@ -28,9 +28,9 @@ class Difference:
             Got(one["number"], answers[min(one["number"], len(answers)) - 1], request, one["status"], one["method"])
             for request, step in reversed(list(zip(history["steps"][:index], other[:index]))) for one in reversed(step.asked) if one["path"] == path]
         bodies = [one for one in self.before if one.method == "GET" and one.status != 304]
-        # The stored answer that is in question: what the other gave its client, or else the last one.
-        self.used = next((one for one in bodies if self.other.body and one.number == number(self.other.body)), bodies[0] if bodies else None)
-        self.last = bodies[0] if bodies else None
+        self.bodies, self.last = bodies, bodies[0] if bodies else None
+        # The stored answer that is in question: what the other gave its client, by the body or else the status, or else the last one.
+        self.used = next((one for one in bodies if self.is_given(one)), self.last)
         self.is_unsafe_before = any(one.request["method"] in ("POST", "PUT", "DELETE") for one in self.before)
         # Whether a request for the head was sent as one for the whole.
         self.head_as_get = any(
@@ -38,12 +38,10 @@ class Difference:
             for request, step in zip(history["steps"], other[:index + 1]))
         self.own_condition = any(field(self.request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
 
-    def has(self, name):
-        """Whether an answer of before has a field."""
-        return any(field(one.answer["fields"], name) is not None for one in self.before)
-
-    def may_be(self, *statuses):
-        return any(one.answer["status"] in statuses for one in self.before)
+    def is_given(self, got):
+        if self.other.body:
+            return got.number == number(self.other.body)
+        return self.other.kind == "hit" and got.answer["status"] == self.other.status
 
     def used_has(self, name):
         return self.used is not None and field(self.used.answer["fields"], name) is not None
@@ -61,20 +59,35 @@ class Difference:
         return self.used is not None and self.last is not None and self.last.number > self.used.number
 
 
+    def head_tells_of_another(self):
+        """Whether a HEAD after the used answer had a validator of another one."""
+        return self.used is not None and any(
+            one.method == "HEAD" and one.number > self.used.number
+            and any(field(one.answer["fields"], name) for name in ("ETag", "Last-Modified")) for one in self.before)
+
+    def is_of_another_variant(self):
+        """Whether Vary does not select the stored answer for this request."""
+        if self.used is None:
+            return False
+        names = [name.strip() for name in (field(self.used.answer["fields"], "Vary") or "").split(",")]
+        return any(field(self.used.request["fields"], name) != field(self.request["fields"], name) for name in names)
+
+
 Got = collections.namedtuple("Got", "number answer request status method")
 Row = collections.namedtuple("Row", "holds does clause right")
 
 
 def uses(d):
     """The other gives a stored answer, by itself or after asking, where ours asks for one; the oracle allows it."""
-    return d.kinds[0] in ("asked", "validated") and d.kinds[1] == "hit"
+    does_not = d.kinds[0] in ("asked", "validated") or d.kinds[0] == "error" and "only-if-cached" in d.asked
+    return does_not and d.kinds[1] == "hit"
 
 
 def validates(d):
     return d.kinds == ("asked", "validated")
 
 
-OURS, BOTH = "theirs is wrong", "both may"
+OURS, BOTH = "ours does what it says", "both may"
 ROWS = [
     Row(lambda d: "only-if-cached" in d.asked and d.kinds[0] == "error" and d.kinds[1] not in ("hit", "error"),
         "asks, though the request says only-if-cached", "§5.2.1.7, a SHOULD", OURS),
@@ -110,17 +123,31 @@ ROWS = [
         "gives one user what another one got, with other credentials; ours keeps them apart", "§3.5 is about shared caches only", BOTH),
     Row(lambda d: uses(d) and d.has_newer(),
         "uses an answer that is still fresh after a later one came that was not to be kept; we ask", "§4", BOTH),
+    Row(lambda d: d.kinds == ("hit", "hit") and d.has_newer() and d.ours.status == d.last.answer["status"],
+        "uses an answer that is still fresh after a later one came that it has not kept; we give the later one", "§4", BOTH),
+    Row(lambda d: uses(d) and d.head_tells_of_another(),
+        "uses a stored answer after a HEAD told of another one; we ask", "§4.3.5, a SHOULD", OURS),
+    Row(lambda d: uses(d) and "max-stale" in d.asked and d.used is not None and d.used.answer["status"] >= 300,
+        "keeps an error that is never fresh, for a request with max-stale; we do not", "§5.2.1.2", BOTH),
     Row(lambda d: d.shared and uses(d) and d.used_has("Last-Modified") and not d.used_has("Expires")
         and not {"max-age", "s-maxage", "public"} & set(d.used_control),
         "guesses a lifetime from Last-Modified; ours, as a shared cache, only of what is public", "§4.2.2", BOTH),
     Row(lambda d: d.kinds[0] == d.kinds[1] and d.ours.status >= 500 and (d.other.status < 500 or number(d.other.body) < number(d.ours.body)),
         "answers with what it has stored when the origin fails; ours if `staleIfError` says so", "§4.2.4", BOTH),
+    Row(lambda d: d.ours.status < 500 <= d.other.status and "stale-if-error" in directives(d.last.answer["fields"] if d.last else []),
+        "passes on the origin's error, where stale-if-error allows a stored answer", "RFC 5861 §4", BOTH),
     Row(lambda d: validates(d) and d.used is not None and "*" in (field(d.used.answer["fields"], "Vary") or ""),
         "keeps an answer with Vary: * to validate it; we do not", "§4.1", BOTH),
-    Row(lambda d: validates(d) and not d.used_has("ETag") and not d.used_has("Last-Modified"),
+    Row(lambda d: validates(d) and d.is_of_another_variant() and not d.used_has("ETag"),
+        "validates by its date a variant that Vary does not select; we ask for the whole", "§4.1 and §4.3.1", BOTH),
+    Row(lambda d: validates(d) and d.other.asked[-1]["conditions"] == ["if-modified-since"]
+        and any(field(one.answer["fields"], "Last-Modified") is None for one in d.bodies),
         "validates by the time at which it got an answer that has no Last-Modified", "§4.3.1", BOTH),
     Row(lambda d: validates(d) and d.used is not None and d.used.answer["status"] not in (200, 203, 204),
         "keeps an answer other than a success that is never fresh, to validate it; we do not", "§4.3.1", BOTH),
+    Row(lambda d: d.request["method"] == "HEAD" and any(one.method == "HEAD" for one in d.before)
+        and (uses(d) or validates(d) or d.kinds == ("hit", "hit")),
+        "keeps the answer to a HEAD for another one; we do not", "RFC 9110 §9.3.2", BOTH),
     Row(lambda d: validates(d) and d.is_unsafe_before,
         "validates what an unsafe request made invalid; we have removed it", "§4.4", BOTH),
 ]

@@ -28,11 +28,13 @@ REQUEST_FIELDS = [
 LANGUAGES = ["de", "de", "en"]
 # No sum of these and of an Age above is within a second of a lifetime above, since a cache may count seconds as it likes.
 WAITS = [2, 2, 60, 210]
+# How many seeds are played together. They wait at the same moments, so that one clock is enough.
+BATCH = 400
 # The caches that keep what they have are started again before the first request so many seconds after the start, in one of so many batches.
 RESTART, RESTART_EVERY = 60, 4
 
 
-def make(seed, batch=0):
+def make(seed):
     """A history of two to five requests for one or two paths."""
     r = random.Random(seed)
     answers = {path: [answer(r) for _ in range(3)] for path in ("a", "b")}
@@ -44,7 +46,7 @@ def make(seed, batch=0):
             fields.append(r.choice(REQUEST_FIELDS))
         wait = r.choice(WAITS) if number > 0 and r.random() < 0.2 else 0
         steps.append({"path": "b" if r.random() < 0.12 else "a", "method": method, "fields": fields, "wait": wait})
-    return {"answers": answers, "steps": steps, "restart": batch % RESTART_EVERY == RESTART_EVERY - 1}
+    return {"answers": answers, "steps": steps, "restart": seed // BATCH % RESTART_EVERY == RESTART_EVERY - 1}
 
 
 def answer(r):

@@ -36,8 +36,10 @@ def date(value, at):
 
 class Stored:
     """An answer that a client got, as a cache may have stored it."""
-    def __init__(self, number, answer, request, at):
+    def __init__(self, number, answer, request, method, at):
         self.number, self.status, self.fields, self.request, self.at = number, answer["status"], list(answer["fields"]), request, at
+        # That of the request to the origin: a HEAD may have been sent as GET.
+        self.method = method
         # The number of the answer that its `X-One` is from.
         self.one = number
         self.invalidated = False
@@ -100,6 +102,8 @@ class Stored:
             yield "Vary: *"
         if request["method"] not in ("GET", "HEAD"):
             yield "the method is not safe to answer"
+        if self.method == "HEAD" and request["method"] != "HEAD":
+            yield "it is the answer to a HEAD"
         for name in (part.strip() for part in (field(self.fields, "Vary") or "").split(",") if part.strip() not in ("", "*")):
             if field(self.request["fields"], name) != field(request["fields"], name):
                 yield "Vary"
@@ -232,8 +236,8 @@ class Oracle:
             for old in candidates:
                 if tag is None or old.tag == tag:
                     old.freshen(answer, one["number"], now)
-        elif one["method"] == "GET":
-            candidates.append(Stored(one["number"], answer, request, now))
+        elif one["method"] in ("GET", "HEAD"):
+            candidates.append(Stored(one["number"], answer, request, one["method"], now))
 
 
 def opaque_of(tag, number):

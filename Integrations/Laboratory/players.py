@@ -69,6 +69,9 @@ class Proxy:
     def end(self):
         for client in self.free:
             client.close()
+        if not self.survives:
+            # Squid and Traffic Server would wait for a clock that stands.
+            self.process.kill()
         self.process.terminate()
         try:
             self.process.wait(10)
@@ -313,7 +316,10 @@ def cachecontrol():
 def hishel():
     import hishel, hishel.httpx, httpx, sqlite3
     storage = hishel.SqliteStorage(connection=sqlite3.connect(":memory:", check_same_thread=False))
-    client = httpx.Client(transport=hishel.httpx.CacheTransport(httpx.HTTPTransport(), storage, rfc=True))
+    # The connections are shared: to make a transport takes many times as long as a history.
+    if not hasattr(httpx, "of_all"):
+        httpx.of_all = httpx.HTTPTransport(verify=False, limits=httpx.Limits(max_connections=None))
+    client = httpx.Client(transport=hishel.httpx.CacheTransport(httpx.of_all, storage, rfc=True), trust_env=False)
     return lambda method, url, fields, data: plainly(client.request(method, url, headers=fields, content=data))
 
 
