@@ -30,7 +30,8 @@ class Difference:
         bodies = [one for one in self.before if one.method == "GET" and one.status != 304]
         self.bodies, self.last = bodies, bodies[0] if bodies else None
         # The stored answer that is in question: what the other gave its client, by the body or else the status, or else the last one.
-        self.used = next((one for one in bodies if self.is_given(one)), self.last)
+        given = [one for one in bodies if self.is_given(one)]
+        self.used = next((one for one in given if self.other.body or one.states_a_lifetime()), given[0] if given else self.last)
         self.is_unsafe_before = any(one.request["method"] in ("POST", "PUT", "DELETE") for one in self.before)
         # Whether a request for the head was sent as one for the whole.
         self.head_as_get = any(
@@ -73,7 +74,12 @@ class Difference:
         return any(field(self.used.request["fields"], name) != field(self.request["fields"], name) for name in names)
 
 
-Got = collections.namedtuple("Got", "number answer request status method")
+class Got(collections.namedtuple("Got", "number answer request status method")):
+    def states_a_lifetime(self):
+        fields = self.answer["fields"]
+        return field(fields, "Expires") is not None or bool({"max-age", "s-maxage"} & set(directives(fields)))
+
+
 Row = collections.namedtuple("Row", "holds does clause right")
 
 
@@ -119,8 +125,10 @@ ROWS = [
         "takes the greater of two values of max-age; we the lesser one", "§4.2.1: the first, or stale", BOTH),
     Row(lambda d: d.shared and d.used is not None and field(d.used.request["fields"], "Cookie") and (uses(d) or validates(d)),
         "shares an answer to a request with Cookie that is not said to be for all; we do not", "§7.3", BOTH),
-    Row(lambda d: d.asks_as_another_user() and (uses(d) or validates(d)),
+    Row(lambda d: d.asks_as_another_user() and (uses(d) or validates(d) or d.kinds == ("hit", "hit")),
         "gives one user what another one got, with other credentials; ours keeps them apart", "§3.5 is about shared caches only", BOTH),
+    Row(lambda d: uses(d) and d.used_has("Pragma") and not d.used_has("Cache-Control"),
+        "does not heed Pragma: no-cache of a response, which no RFC defines; we ask", "§5.4", BOTH),
     Row(lambda d: uses(d) and d.has_newer(),
         "uses an answer that is still fresh after a later one came that was not to be kept; we ask", "§4", BOTH),
     Row(lambda d: d.kinds == ("hit", "hit") and d.has_newer() and d.ours.status == d.last.answer["status"],
@@ -145,6 +153,9 @@ ROWS = [
         "validates by the time at which it got an answer that has no Last-Modified", "§4.3.1", BOTH),
     Row(lambda d: validates(d) and d.used is not None and d.used.answer["status"] not in (200, 203, 204),
         "keeps an answer other than a success that is never fresh, to validate it; we do not", "§4.3.1", BOTH),
+    Row(lambda d: validates(d) and "if-none-match" in d.other.asked[-1]["conditions"] and d.last is not None
+        and field(d.last.answer["fields"], "ETag") is None and any(field(one.answer["fields"], "ETag") for one in d.bodies),
+        "validates an older answer than the last one, which has no tag; we have replaced it", "§4.3.1", BOTH),
     Row(lambda d: d.request["method"] == "HEAD" and any(one.method == "HEAD" for one in d.before)
         and (uses(d) or validates(d) or d.kinds == ("hit", "hit")),
         "keeps the answer to a HEAD for another one; we do not", "RFC 9110 §9.3.2", BOTH),

@@ -29,7 +29,7 @@ LANGUAGES = ["de", "de", "en"]
 # No sum of these and of an Age above is within a second of a lifetime above, since a cache may count seconds as it likes.
 WAITS = [2, 2, 60, 210]
 # How many seeds are played together. They wait at the same moments, so that one clock is enough.
-BATCH = 400
+BATCH = 1_000
 # The caches that keep what they have are started again before the first request so many seconds after the start, in one of so many batches.
 RESTART, RESTART_EVERY = 60, 4
 

@@ -1,5 +1,5 @@
 """What RFC 9111 allows, written from its text for histories of the laboratory, and not from our code: whether a stored answer may be reused."""
-import re
+import copy, re
 
 UNSAFE = ("POST", "PUT", "DELETE")
 # Cacheable by default (RFC 9110 §15.1), of those that the histories have.
@@ -233,9 +233,14 @@ class Oracle:
                     old.invalidated = True
         elif one["status"] == 304:
             tag = opaque_of(field(answer["fields"], "ETag"), one["number"])
-            for old in candidates:
+            for old in list(candidates):
                 if tag is None or old.tag == tag:
                     old.freshen(answer, one["number"], now)
+                if tag is not None and old.tag == tag:
+                    # The origin has chosen it for this request, too.
+                    also = copy.copy(old)
+                    also.request = request
+                    candidates.append(also)
         elif one["method"] in ("GET", "HEAD"):
             candidates.append(Stored(one["number"], answer, request, one["method"], now))
 

@@ -335,7 +335,9 @@ def libraries():
 
 
 class Program:
-    """A process that loads what it is asked for, line by line, and answers in any order."""
+    """A process that loads what it is asked for, line by line, and answers in any order. `%DIR%` is its folder."""
+    prepare = None
+
     def __init__(self, command, coded, decoded):
         self.command, self.coded, self.decoded = command, coded, decoded
         self.users, self.folder = 0, None
@@ -344,12 +346,21 @@ class Program:
         self.users += 1
         if self.folder is None:
             self.folder = tempfile.mkdtemp(prefix="lab-program-")
-            self.running = asyncio.create_task(self.run())
+            os.mkdir(self.folder + "/caches")
+            self.running = asyncio.create_task(self.prepare_and_run())
         await asyncio.shield(self.running)
+
+    def filled(self, command):
+        return [word.replace("%DIR%", self.folder) for word in command]
+
+    async def prepare_and_run(self):
+        if self.prepare:
+            await (await asyncio.create_subprocess_exec(*self.filled(self.prepare))).wait()
+        await self.run()
 
     async def run(self):
         self.process = await asyncio.create_subprocess_exec(
-            *self.command, self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=1 << 20)
+            *self.filled(self.command), self.folder + "/caches", stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=1 << 20)
         self.waiting, self.count = {}, 0
         # The first line says which ways to load there are.
         self.ways = (await self.process.stdout.readline()).decode().split()
@@ -408,10 +419,12 @@ class Ours:
         self.lead = lead
 
     def missing(self):
-        if not shutil.which(self.program.command[0]):
-            return f"{self.program.command[0]} is missing"
-        files = [part for word in self.program.command if word.startswith("/") for part in word.split(":")]
-        return next((f"{file} is missing" for file in files if not os.path.exists(file)), None)
+        commands = [command for command in (self.program.command, self.program.prepare) if command]
+        for command in commands:
+            if not shutil.which(command[0]):
+                return f"{command[0]} is missing"
+        files = [part for command in commands for word in command if word.startswith("/") for part in word.split(":")]
+        return next((f"{file} is missing" for file in files if not os.path.exists(file) and "%DIR%" not in file), None)
 
     def version(self):
         if self.way == "okhttp":
@@ -441,7 +454,8 @@ def programs():
     player = os.environ.get("LABORATORY_PLAYER", str(ROOT / ".build/nested/release/Player"))
     ours = Program([player], coded_as_json, decoded_from_json)
     jars = "/usr/share/java/okhttp.jar:/usr/share/java/okio.jar"
-    java = Program(["java", "-Xshare:auto", "-cp", jars, str(HERE / "Peer.java")], coded_by_tabs, decoded_from_tabs)
+    java = Program(["java", "-Xshare:auto", "-cp", f"{jars}:%DIR%", "Peer"], coded_by_tabs, decoded_from_tabs)
+    java.prepare = ["javac", "-cp", jars, "-d", "%DIR%", str(HERE / "Peer.java")]
     return [
         Ours("ours (direct)", "direct", ours, False, True), Ours("ours (shared)", "shared", ours, True, False),
         Ours("ours (session)", "session", ours, False, False), Ours("ours (client)", "client", ours, False, False),
