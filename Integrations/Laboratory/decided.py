@@ -37,6 +37,7 @@ class Difference:
         self.head_as_get = any(
             request["method"] == "HEAD" and any(one["method"] == "GET" for one in step.asked)
             for request, step in zip(history["steps"], other[:index + 1]))
+        self.has_asked_more = any(len(two.asked) > len(one.asked) > 0 for one, two in zip(ours[:index + 1], other[:index + 1]))
         self.own_condition = any(field(self.request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
 
     def is_given(self, got):
@@ -46,6 +47,10 @@ class Difference:
 
     def used_has(self, name):
         return self.used is not None and field(self.used.answer["fields"], name) is not None
+
+    def has_set_cookie(self):
+        """Whether the stored answer, or a 304 for it, sets a cookie."""
+        return self.used_has("Set-Cookie") or any(one.status == 304 and field(one.answer["fields"], "Set-Cookie") for one in self.before)
 
     @property
     def used_control(self):
@@ -103,7 +108,7 @@ ROWS = [
         lambda d: f"answers after a request to the origin by: {d.fault_of_other[-1]}", "§4.3.3 and §4.3.4", OURS),
     Row(lambda d: d.kinds[0] == "hit" and d.kinds[1] in ("asked", "validated", "error"),
         "asks, where a stored answer may be used", "§4", BOTH),
-    Row(lambda d: len(d.other.asked) > len(d.ours.asked), "asks the origin more than once for one request", "none", BOTH),
+    Row(lambda d: d.has_asked_more, "asks the origin more than once for one request", "none", BOTH),
     Row(lambda d: d.head_as_get, "asks with GET for a HEAD, and keeps what it gets", "§4", BOTH),
     Row(lambda d: d.own_condition and {d.ours.status, d.other.status} > {304} and d.kinds[0] == d.kinds[1] == "hit" and d.ours.status == 304,
         "gives the whole, where the client's own condition makes a 304 of a stored answer", "§4.3.2, a SHOULD", OURS),
@@ -113,7 +118,7 @@ ROWS = [
         "validates by other fields than we, so that the origin answers otherwise", "§4.3.1", BOTH),
     Row(lambda d: d.kinds == ("hit", "hit") and 0 < number(d.other.body) < number(d.ours.body),
         "uses an older stored answer than the last one", "§4, the most recent: a MUST", OURS),
-    Row(lambda d: d.shared and d.used_has("Set-Cookie") and (uses(d) or d.kinds[1] == "validated"),
+    Row(lambda d: d.shared and d.has_set_cookie() and (uses(d) or d.kinds[1] == "validated" or d.kinds == ("hit", "hit")),
         "shares a response with Set-Cookie; we do not", "§7.3", BOTH),
     Row(lambda d: d.kinds == ("validated", "asked"),
         "asks for the whole, where we validate", "§4.3", BOTH),

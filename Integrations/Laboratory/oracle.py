@@ -104,11 +104,15 @@ class Stored:
             yield "the method is not safe to answer"
         if self.method == "HEAD" and request["method"] != "HEAD":
             yield "it is the answer to a HEAD"
-        for name in (part.strip() for part in (field(self.fields, "Vary") or "").split(",") if part.strip() not in ("", "*")):
-            if field(self.request["fields"], name) != field(request["fields"], name):
-                yield "Vary"
+        if not self.is_selected(request):
+            yield "Vary"
         if "" in control.get("no-cache", []):
             yield "no-cache"
+
+    def is_selected(self, request):
+        """By `Vary`, of which `*` is another question."""
+        names = [part.strip() for part in (field(self.fields, "Vary") or "").split(",") if part.strip() not in ("", "*")]
+        return all(field(self.request["fields"], name) == field(request["fields"], name) for name in names)
 
     def is_strict(self, shared):
         """Whether it may never be used when it is stale (§5.2.2.2, §5.2.2.8, §5.2.2.10)."""
@@ -196,7 +200,7 @@ class Oracle:
             return next((reasons for one in older for reasons in [list(self.not_for_errors(one, request))] if reasons), None)
         own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
         if outcome.status != last["status"] and not (own and outcome.status == 304) and not outcome.status >= 500:
-            return ["another status than the origin's"] if outcome.body else None
+            return ["another status than the origin's"]
         return None
 
     def not_for_errors(self, stored, request):
@@ -234,7 +238,8 @@ class Oracle:
         elif one["status"] == 304:
             tag = opaque_of(field(answer["fields"], "ETag"), one["number"])
             for old in list(candidates):
-                if tag is None or old.tag == tag:
+                # Of those that the request could have selected (§4.3.4).
+                if old.tag == tag if tag is not None else old.is_selected(request):
                     old.freshen(answer, one["number"], now)
                 if tag is not None and old.tag == tag:
                     # The origin has chosen it for this request, too.

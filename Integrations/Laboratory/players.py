@@ -319,7 +319,9 @@ def hishel():
     # The connections are shared: to make a transport takes many times as long as a history.
     if not hasattr(httpx, "of_all"):
         httpx.of_all = httpx.HTTPTransport(verify=False, limits=httpx.Limits(max_connections=None))
-    client = httpx.Client(transport=hishel.httpx.CacheTransport(httpx.of_all, storage, rfc=True), trust_env=False)
+    # By default it is a shared cache.
+    private = hishel.CacheOptions(shared=False)
+    client = httpx.Client(transport=hishel.httpx.CacheTransport(httpx.of_all, storage, rfc=private), trust_env=False)
     return lambda method, url, fields, data: plainly(client.request(method, url, headers=fields, content=data))
 
 
