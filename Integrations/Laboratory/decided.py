@@ -4,7 +4,7 @@ answer; a difference without a row is one that nobody has decided yet.
 A row that says that ours is right, or may choose, says when; the oracle has judged each answer of ours before, so no row is asked about one that it
 forbids."""
 import collections, re
-from oracle import directives, field
+from oracle import ADVISORY, directives, field
 
 
 def compares(ours, other):
@@ -47,6 +47,10 @@ class Difference:
 
     def used_has(self, name):
         return self.used is not None and field(self.used.answer["fields"], name) is not None
+
+    def bound(self):
+        """The reasons against the other's answer that bind every cache."""
+        return [reason for reason in self.fault_of_other or [] if reason not in ADVISORY]
 
     def has_set_cookie(self):
         """Whether the stored answer, or a 304 for it, sets a cookie."""
@@ -101,9 +105,11 @@ def validates(d):
 OURS, BOTH = "ours does what it says", "both may"
 ROWS = [
     Row(lambda d: "only-if-cached" in d.asked and d.kinds[0] == "error" and d.kinds[1] not in ("hit", "error"),
-        "asks, though the request says only-if-cached", "§5.2.1.7, a SHOULD", OURS),
+        "asks, though the request says only-if-cached", "§5.2.1.7, a SHOULD, advisory", BOTH),
+    Row(lambda d: d.kinds[1] == "hit" and d.fault_of_other and d.bound(),
+        lambda d: f"uses a stored answer against: {d.bound()[-1]}", "§4, a MUST", OURS),
     Row(lambda d: d.kinds[1] == "hit" and d.fault_of_other,
-        lambda d: f"uses a stored answer against: {d.fault_of_other[-1]}", "§4, a MUST", OURS),
+        lambda d: f"uses a stored answer against: {d.fault_of_other[-1]}", "§4.2.1, §5.2.1 and §5.4, advisory", BOTH),
     Row(lambda d: d.kinds[1] in ("asked", "validated") and d.fault_of_other,
         lambda d: f"answers after a request to the origin by: {d.fault_of_other[-1]}", "§4.3.3 and §4.3.4", OURS),
     Row(lambda d: d.kinds[0] == "hit" and d.kinds[1] in ("asked", "validated", "error"),

@@ -34,6 +34,14 @@ def date(value, at):
     return at + int(value[1:]) if value and value.startswith("@") else None
 
 
+# Reasons that bind a cache only if it heeds what a request says, which is advisory (§5.2.1; `Pragma` is deprecated, §5.4), or takes a lifetime that
+# is no number for none, which §4.2.1 encourages. Ours does both.
+NO_STORE, NO_CACHE, MAX_AGE, MIN_FRESH = (
+    "the request that it answered said no-store", "the request says no-cache", "the request's max-age", "the request's min-fresh")
+NO_NUMBER = "stale, since its lifetime is no number"
+ADVISORY = {NO_STORE, NO_CACHE, MAX_AGE, MIN_FRESH, NO_NUMBER}
+
+
 class Stored:
     """An answer that a client got, as a cache may have stored it."""
     def __init__(self, number, answer, request, method, at):
@@ -85,7 +93,7 @@ class Stored:
         if "no-store" in control:
             yield "no-store"
         if "no-store" in directives(self.request["fields"]):
-            yield "the request that it answered said no-store"
+            yield NO_STORE
         if shared and "" in control.get("private", []):
             yield "private"
         if shared and field(self.request["fields"], "Authorization") and not {"public", "s-maxage", "must-revalidate"} & set(control):
@@ -126,15 +134,20 @@ class Stored:
         if self.invalidated:
             reasons.append("an unsafe request invalidated it")
         if "no-cache" in asked or not asked and field(request["fields"], "Pragma") == "no-cache":
-            reasons.append("the request says no-cache")
+            reasons.append(NO_CACHE)
         lifetime, age = self.lifetime(shared), self.age(now)
         if "max-age" in asked and age > int(asked["max-age"][0]):
-            reasons.append("the request's max-age")
+            reasons.append(MAX_AGE)
         if "min-fresh" in asked and lifetime - age < int(asked["min-fresh"][0]):
-            reasons.append("the request's min-fresh")
+            reasons.append(MIN_FRESH)
         if age >= lifetime and (self.is_strict(shared) or "max-stale" not in asked or age - lifetime > int(asked["max-stale"][0])):
-            reasons.append("stale")
+            reasons.append(NO_NUMBER if self.has_no_number(shared) else "stale")
         return reasons
+
+    def has_no_number(self, shared):
+        control = directives(self.fields)
+        name = next((name for name in (("s-maxage", "max-age") if shared else ("max-age",)) if name in control), None)
+        return name is not None and not re.fullmatch(r"\d+", control[name][0])
 
     def fulfils(self, request):
         """Whether the request's own condition makes a 304 of it (§4.3.2)."""
@@ -190,18 +203,22 @@ class Oracle:
         if not outcome.asked or outcome.status in (0, 504):
             return None
         path, last = request["path"], outcome.asked[-1]
-        older = [one for one in self.stored[path] if outcome.body == f"{path}{one.number}"]
         if last["status"] == 304:
-            return self.after_a_304(request, outcome, older)
-        if outcome.body and outcome.body != f"{path}{last['number']}":
-            if last["status"] < 500 or last["method"] in UNSAFE:
-                return ["not what the origin answered"]
-            # When the origin fails a stale answer may be used.
-            return next((reasons for one in older for reasons in [list(self.not_for_errors(one, request))] if reasons), None)
+            return self.after_a_304(request, outcome)
         own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
-        if outcome.status != last["status"] and not (own and outcome.status == 304) and not outcome.status >= 500:
-            return ["another status than the origin's"]
-        return None
+        if outcome.body == f"{path}{last['number']}" or not outcome.body and outcome.status == last["status"]:
+            return None
+        if outcome.status >= 500 and not outcome.body or outcome.status == 304 and own:
+            return None
+        if last["status"] < 500 or last["method"] in UNSAFE:
+            return ["not what the origin answered"]
+        # When the origin fails a stale answer may be used.
+        reasons = [list(self.not_for_errors(one, request)) for one in self.given(path, outcome)]
+        return (reasons[-1] if reasons else ["not what the origin answered"]) if all(reasons) else None
+
+    def given(self, path, outcome):
+        """The stored answers that an outcome may be."""
+        return [one for one in self.stored[path] if (outcome.body == f"{path}{one.number}" if outcome.body else outcome.status == one.status)]
 
     def not_for_errors(self, stored, request):
         yield from stored.may_not_answer_later(request, self.shared)
@@ -210,13 +227,14 @@ class Oracle:
         if stored.invalidated:
             yield "an unsafe request invalidated it"
 
-    def after_a_304(self, request, outcome, older):
+    def after_a_304(self, request, outcome):
         """§4.3.4: the stored answer that the 304 is about."""
         path, last = request["path"], outcome.asked[-1]
         own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
         if outcome.status == 304:
             return None if own else ["a 304 for a client that has nothing"]
         tag = opaque_of(field(self.answer(path, last)["fields"], "ETag"), last["number"])
+        older = [one for one in self.stored[path] if outcome.body == f"{path}{one.number}"]
         for one in older:
             reasons = list(one.may_not_be_stored(self.shared))
             if "if-none-match" in last["conditions"] and one.tag != tag:
