@@ -69,6 +69,16 @@ class Difference:
         return self.used is not None and self.last is not None and self.last.number > self.used.number
 
 
+    def last_is_not_to_be_kept(self):
+        control, asked = directives(self.last.answer["fields"]), directives(self.last.request["fields"])
+        return "no-store" in control or "no-store" in asked or self.shared and "private" in control
+
+    def head_tells_of_rules(self):
+        """Whether a HEAD after the used answer had other fields that say what may be reused."""
+        return self.used is not None and any(
+            one.method == "HEAD" and one.number > self.used.number
+            and any(field(one.answer["fields"], name) for name in ("Vary", "Cache-Control", "Expires")) for one in self.before)
+
     def head_tells_of_another(self):
         """Whether a HEAD after the used answer had a validator of another one."""
         return self.used is not None and any(
@@ -146,6 +156,8 @@ ROWS = [
         "uses an answer that is still fresh after a later one came that it has not kept; we give the later one", "§4", BOTH),
     Row(lambda d: uses(d) and d.head_tells_of_another(),
         "uses a stored answer after a HEAD told of another one; we ask", "§4.3.5, a SHOULD", OURS),
+    Row(lambda d: uses(d) and d.head_tells_of_rules(),
+        "does not take over what a HEAD says of a stored answer; we do, and ask", "§4.3.5, a SHOULD", OURS),
     Row(lambda d: uses(d) and "max-stale" in d.asked and d.used is not None and d.used.answer["status"] >= 300,
         "keeps an error that is never fresh, for a request with max-stale; we do not", "§5.2.1.2", BOTH),
     Row(lambda d: d.shared and uses(d) and d.used_has("Last-Modified") and not d.used_has("Expires")
@@ -164,9 +176,11 @@ ROWS = [
         "validates by the time at which it got an answer that has no Last-Modified", "§4.3.1", BOTH),
     Row(lambda d: validates(d) and d.used is not None and d.used.answer["status"] not in (200, 203, 204),
         "keeps an answer other than a success that is never fresh, to validate it; we do not", "§4.3.1", BOTH),
-    Row(lambda d: validates(d) and "if-none-match" in d.other.asked[-1]["conditions"] and d.last is not None
-        and field(d.last.answer["fields"], "ETag") is None and any(field(one.answer["fields"], "ETag") for one in d.bodies),
-        "validates an older answer than the last one, which has no tag; we have replaced it", "§4.3.1", BOTH),
+    Row(lambda d: validates(d) and d.last is not None and (field(d.last.answer["fields"], "ETag") is None or d.last_is_not_to_be_kept())
+        and any(field(one.answer["fields"], name) for one in d.bodies[1:] for name in ("ETag", "Last-Modified")),
+        "validates an older answer than the last one, which has no tag or is not to be kept; we have removed it", "§4.3.1", BOTH),
+    Row(lambda d: validates(d) and (d.head_tells_of_another() or d.head_tells_of_rules()),
+        "validates a stored answer after a HEAD told of another one; we ask for the whole", "§4.3.5", BOTH),
     Row(lambda d: d.request["method"] == "HEAD" and any(one.method == "HEAD" for one in d.before)
         and (uses(d) or validates(d) or d.kinds == ("hit", "hit")),
         "keeps the answer to a HEAD for another one; we do not", "RFC 9110 §9.3.2", BOTH),

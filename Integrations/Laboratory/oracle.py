@@ -55,6 +55,8 @@ class Stored:
     def freshen(self, answer, number, at):
         """Its head after a 304 (§3.2)."""
         names = {name.lower() for name, _ in answer["fields"]}
+        # The origin always sends a Date, and an old Age would count from the old one.
+        self.fields = [one for one in self.fields if one[0] not in ("Date", "Age")]
         self.fields = [one for one in self.fields if one[0].lower() not in names] + list(answer["fields"])
         self.at, self.invalidated = at, False
         if "x-one" in names:
@@ -255,7 +257,11 @@ class Oracle:
                     old.invalidated = True
         elif one["status"] == 304:
             tag = opaque_of(field(answer["fields"], "ETag"), one["number"])
+            own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
             for old in list(candidates):
+                if tag is None and own:
+                    # By the letter of §4.3.4 it is about the only stored answer; but `*` asks for none, so a cache may let it be.
+                    candidates.append(copy.copy(old))
                 # Of those that the request could have selected (§4.3.4).
                 if old.tag == tag if tag is not None else old.is_selected(request):
                     old.freshen(answer, one["number"], now)

@@ -87,7 +87,7 @@ def main():
 def finds_the_old_fault(options, player):
     began = time.monotonic()
     run = laboratory(options.old, "--histories", "2000", "--players", "requests-cache", environment={"LABORATORY_PLAYER": str(player)})
-    row = next((line.strip() for line in run.stdout.split("\n") if "requests-cache" in line and "against: Vary" in line), None)
+    row = next((line.strip() for line in run.stdout.split("\n") if "requests-cache" in line and "against: Vary (" in line), None)
     version = next((word for word in run.stdout.split("\n")[0].split(", ") if "requests-cache" in word), "")
     print(f"{version}: {row or 'NOT FOUND'}, after {time.monotonic() - began:.0f} s")
     return row is not None
