@@ -119,7 +119,7 @@ ROWS = [
     Row(lambda d: d.kinds[1] == "hit" and d.fault_of_other and d.bound(),
         lambda d: f"uses a stored answer against: {d.bound()[-1]}", "§4, a MUST", OURS),
     Row(lambda d: d.kinds[1] == "hit" and d.fault_of_other,
-        lambda d: f"uses a stored answer against: {d.fault_of_other[-1]}", "§4.2.1, §5.2.1 and §5.4, advisory", BOTH),
+        lambda d: f"uses a stored answer against: {d.fault_of_other[-1]}", "§4.2.1, §4.2.3, §5.2.1 and §5.4, advisory", BOTH),
     Row(lambda d: d.kinds[1] in ("asked", "validated") and d.fault_of_other,
         lambda d: f"answers after a request to the origin by: {d.fault_of_other[-1]}", "§4.3.3 and §4.3.4", OURS),
     Row(lambda d: d.kinds[0] == "hit" and d.kinds[1] in ("asked", "validated", "error"),

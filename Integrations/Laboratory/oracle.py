@@ -34,12 +34,13 @@ def date(value, at):
     return at + int(value[1:]) if value and value.startswith("@") else None
 
 
-# Reasons that bind a cache only if it heeds what a request says, which is advisory (§5.2.1; `Pragma` is deprecated, §5.4), or takes a lifetime that
-# is no number for none, which §4.2.1 encourages. Ours does both.
+# Reasons that bind a cache only if it heeds what a request says, which is advisory (§5.2.1; `Pragma` is deprecated, §5.4), if it takes a lifetime
+# that is no number for none, which §4.2.1 encourages, or if it takes an old `Date` for age (§4.2.3: more conservative). Ours does all that.
 NO_STORE, NO_CACHE, MAX_AGE, MIN_FRESH = (
     "the request that it answered said no-store", "the request says no-cache", "the request's max-age", "the request's min-fresh")
 NO_NUMBER = "stale, since its lifetime is no number"
-ADVISORY = {NO_STORE, NO_CACHE, MAX_AGE, MIN_FRESH, NO_NUMBER}
+OLD_DATE = "stale, by its Date"
+ADVISORY = {NO_STORE, NO_CACHE, MAX_AGE, MIN_FRESH, NO_NUMBER, OLD_DATE}
 
 
 class Stored:
@@ -86,9 +87,12 @@ class Stored:
         return 0
 
     def age(self, now):
+        return max(self.told, self.at - self.made) + now - self.at
+
+    @property
+    def told(self):
         value = field(self.fields, "Age")
-        told = int(value) if value and value.isdigit() else 0
-        return max(told, self.at - self.made) + now - self.at
+        return int(value) if value and value.isdigit() else 0
 
     def may_not_be_stored(self, shared):
         control = directives(self.fields)
@@ -143,7 +147,8 @@ class Stored:
         if "min-fresh" in asked and lifetime - age < int(asked["min-fresh"][0]):
             reasons.append(MIN_FRESH)
         if age >= lifetime and (self.is_strict(shared) or "max-stale" not in asked or age - lifetime > int(asked["max-stale"][0])):
-            reasons.append(NO_NUMBER if self.has_no_number(shared) else "stale")
+            is_by_date = self.told + now - self.at < lifetime
+            reasons.append(NO_NUMBER if self.has_no_number(shared) else OLD_DATE if is_by_date else "stale")
         return reasons
 
     def has_no_number(self, shared):

@@ -389,7 +389,8 @@ class Program:
         self.users -= 1
         if self.users == 0:
             self.reading.cancel()
-            self.process.kill()
+            if self.process.returncode is None:
+                self.process.kill()
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
