@@ -163,9 +163,10 @@ ROWS = [
     Row(lambda d: d.shared and uses(d) and d.used_has("Last-Modified") and not d.used_has("Expires")
         and not {"max-age", "s-maxage", "public"} & set(d.used_control),
         "guesses a lifetime from Last-Modified; ours, as a shared cache, only of what is public", "§4.2.2", BOTH),
-    Row(lambda d: d.kinds[0] == d.kinds[1] and d.ours.status >= 500 and (d.other.status < 500 or number(d.other.body) < number(d.ours.body)),
+    Row(lambda d: d.kinds[0] == d.kinds[1] and d.ours.status >= 500
+        and (d.other.status != d.ours.status or number(d.other.body) < number(d.ours.body)),
         "answers with what it has stored when the origin fails; ours if `staleIfError` says so", "§4.2.4", BOTH),
-    Row(lambda d: d.ours.status < 500 <= d.other.status and "stale-if-error" in directives(d.last.answer["fields"] if d.last else []),
+    Row(lambda d: d.ours.status < 500 <= d.other.status and any("stale-if-error" in directives(one.answer["fields"]) for one in d.bodies),
         "passes on the origin's error, where stale-if-error allows a stored answer", "RFC 5861 §4", BOTH),
     Row(lambda d: validates(d) and d.used is not None and "*" in (field(d.used.answer["fields"], "Vary") or ""),
         "keeps an answer with Vary: * to validate it; we do not", "§4.1", BOTH),
@@ -184,6 +185,8 @@ ROWS = [
     Row(lambda d: d.request["method"] == "HEAD" and any(one.method == "HEAD" for one in d.before)
         and (uses(d) or validates(d) or d.kinds == ("hit", "hit")),
         "keeps the answer to a HEAD for another one; we do not", "RFC 9110 §9.3.2", BOTH),
+    Row(lambda d: validates(d) and d.used is not None and "no-store" in directives(d.used.request["fields"]),
+        "keeps the answer to a request with no-store, to validate it; we do not", "§5.2.1.5, advisory", BOTH),
     Row(lambda d: validates(d) and d.is_unsafe_before,
         "validates what an unsafe request made invalid; we have removed it", "§4.4", BOTH),
 ]
