@@ -156,13 +156,6 @@ final class RemovalCounters: Sendable {
         }
     }
 
-    /// Whether another cache has stored something for a key since then; sometimes true although it has not.
-    func wasStoredElsewhere(_ key: RequestKey, since ticket: StoreTicket) -> Bool {
-        state.withLock { state in
-            !state.storesElsewhere.isEmpty && state.storesElsewhere[Self.index(of: key.resource)] > ticket.number
-        }
-    }
-
     // MARK: Questions
 
     /// What has happened to an entry since its load sent the request.
@@ -174,15 +167,33 @@ final class RemovalCounters: Sendable {
     }
 
     func change(of key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket) -> Change {
+        state.withLock { Self.change(of: key, metadata, since: ticket, $0) }
+    }
+
+    private static func change(
+        of key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket, _ state: State
+    ) -> Change {
+        let place = place(of: key.resource, state)
+        if max(state.everything, place.others, place.last) > ticket.number { return .removal }
+        var change = state.mark > ticket.number ? Change.mark : .none
+        for group in state.groups where group.number > ticket.number && group.criteria.matches(key, metadata) {
+            if group.staleSince == nil { return .removal }
+            change = .mark
+        }
+        return change
+    }
+
+    /// Whether an entry that was just stored was removed since its store began, and whether another cache has stored
+    /// something for its key; sometimes true although none has.
+    func afterStore(
+        of key: RequestKey, _ metadata: EntryMetadata, since ticket: StoreTicket
+    ) -> (isRemoved: Bool, isStoredElsewhere: Bool) {
         state.withLock { state in
-            let place = Self.place(of: key.resource, state)
-            if max(state.everything, place.others, place.last) > ticket.number { return .removal }
-            var change = state.mark > ticket.number ? Change.mark : .none
-            for group in state.groups where group.number > ticket.number && group.criteria.matches(key, metadata) {
-                if group.staleSince == nil { return .removal }
-                change = .mark
-            }
-            return change
+            let stores = state.storesElsewhere
+            return (
+                Self.change(of: key, metadata, since: ticket, state) == .removal,
+                !stores.isEmpty && stores[Self.index(of: key.resource)] > ticket.number
+            )
         }
     }
 

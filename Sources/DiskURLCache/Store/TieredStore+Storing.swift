@@ -58,8 +58,17 @@ extension TieredStore {
             let refusal = prepare(
                 &metadata, for: key, isFirst: isFirst, isAnswer: ticket != nil, keepsPin, since: start)
             if let refusal { return .refused(refusal) }
-            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst, since: start)
-            return erasesIfRemoved(metadata, of: key, since: start) ? .refused(.removedMeanwhile) : outcome
+            let outcome = put(metadata, body, file, presented, for: key, isFirst: isFirst)
+            let (isRemoved, isStoredElsewhere) = removals.afterStore(of: key, metadata, since: start)
+            if isRemoved {
+                erase(key, metadata.varyKey)
+                return .refused(.removedMeanwhile)
+            }
+            // It may be replaced on disk already, and memory was told of that before it had this one.
+            if isStoredElsewhere, case .stored = outcome {
+                memory.update(key) { $0?.insert(nil, for: metadata.varyKey) }
+            }
+            return outcome
         }
         file?.discard()
         // The event and its URL are made only if the app listens.
@@ -202,7 +211,7 @@ extension TieredStore {
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     private func put(
         _ metadata: EntryMetadata, _ body: Body, _ file: IncomingBody?, _ presented: CachedURLResponse?,
-        for key: RequestKey, isFirst: Bool, since start: StoreTicket
+        for key: RequestKey, isFirst: Bool
     ) -> Outcome {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         let whole = entry(metadata, body, isForDisk: isForDisk, presented)
@@ -217,7 +226,7 @@ extension TieredStore {
         }
         switch write(metadata, file, whole, for: key) {
         case .written:
-            keep(entry, metadata, for: key, isFirst: isFirst, unlessStoredSince: start)
+            keep(entry, metadata, for: key, isFirst: isFirst)
             return .stored
         case .superseded:
             keep(nil, metadata, for: key, isFirst: isFirst)
@@ -233,17 +242,9 @@ extension TieredStore {
         }
     }
 
-    /// - Parameters:
-    ///   - entry: nil if memory keeps no entry of the variant.
-    ///   - start: if another cache has stored something for the key since then, it may have replaced this one on disk,
-    ///     and memory was told of that before: then it keeps nothing. Nil if that cannot be.
-    private func keep(
-        _ entry: StoredEntry?, _ metadata: EntryMetadata, for key: RequestKey, isFirst: Bool,
-        unlessStoredSince start: StoreTicket? = nil
-    ) {
+    /// - Parameter entry: nil if memory keeps no entry of the variant.
+    private func keep(_ entry: StoredEntry?, _ metadata: EntryMetadata, for key: RequestKey, isFirst: Bool) {
         memory.update(key) { record in
-            let isReplaced = start.map { removals.wasStoredElsewhere(key, since: $0) } ?? false
-            let entry = isReplaced ? nil : entry
             // An entry without `Vary` answers every request: nothing older could win over it.
             if let entry, record == nil || entry.answersEveryRequest {
                 record = MemoryRecord(isComplete: isFirst || entry.answersEveryRequest)
