@@ -223,7 +223,8 @@ package enum URLCanonicalizer {
                 continue
             }
             let decoded = high << 4 | low
-            if isUnreserved(decoded) {
+            // Behind a stray percent sign a decoded digit would make an escape that is not there.
+            if isUnreserved(decoded), !result.suffix(2).contains(.percent) {
                 result.append(decoded)
             } else {
                 // The digits in upper case.

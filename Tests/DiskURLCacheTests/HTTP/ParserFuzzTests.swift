@@ -69,7 +69,7 @@ import Testing
     @Test func urls() {
         let seeds = [
             "http://example.com/a/../b?c=%7e#d", "HTTPS://USER:pw@Example.COM.:443/%2e/./x", "http://[::1]:80",
-            "https://bücher.example:0443//a%2f", "http://1.2.3.4/?[]",
+            "https://bücher.example:0443//a%2f", "http://1.2.3.4/?[]", "http://h/%%66/%a%66%%41",
         ]
         #expect(run(seeds, Self.properties.url) > Self.iterations / 100)
     }

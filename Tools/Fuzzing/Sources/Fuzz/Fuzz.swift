@@ -1,7 +1,7 @@
 import Foundation
 
 /// The program of the fuzzer: `fuzz TARGET`, and then the options of libFuzzer, such as a folder for its corpus.
-@main struct Fuzz {
+enum Fuzz {
     private static let parsers = ParserProperties { input, line in
         fatalError("ParserProperties.swift:\(line): \(input.debugDescription)")
     }
@@ -12,7 +12,7 @@ import Foundation
     /// What each target does with an input. A fault ends the program, and libFuzzer writes the input to a file.
     nonisolated(unsafe) private static var run: ([UInt8]) -> Void = { _ in }
 
-    private static let targets: [String: ([UInt8]) -> Void] = [
+    private static let targets: [String: @Sendable ([UInt8]) -> Void] = [
         "fields": { bytes in
             guard let kind = bytes.first else { return }
             let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
@@ -41,27 +41,36 @@ import Foundation
         "operations": { Operations($0).run() },
     ]
 
-    static func main() {
-        guard let name = CommandLine.arguments.dropFirst().first, let target = targets[name] else {
+    /// The first argument is the target; libFuzzer gets the others.
+    fileprivate static func choose(
+        _ count: UnsafeMutablePointer<CInt>,
+        _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>
+    ) {
+        let name = count.pointee > 1 ? arguments.pointee[1].map { String(cString: $0) } ?? "" : ""
+        guard let target = targets[name] else {
             print("usage: Fuzz \(targets.keys.sorted().joined(separator: "|")) [option of libFuzzer …] [corpus folder]")
             exit(2)
         }
         run = target
-        // libFuzzer gets the other arguments.
-        var count = CommandLine.argc - 1
-        var arguments = CommandLine.unsafeArgv + 1
-        arguments[0] = CommandLine.unsafeArgv[0]
-        exit(
-            runDriver(&count, &arguments) { start, count in
-                Fuzz.run(Array(UnsafeBufferPointer(start: start, count: count)))
-                return 0
-            })
+        arguments.pointee[1] = arguments.pointee[0]
+        arguments.pointee += 1
+        count.pointee -= 1
     }
+
+    fileprivate static func play(_ input: [UInt8]) { run(input) }
 }
 
-/// Of libFuzzer (`llvm/FuzzedDataProvider`): calls `one` with inputs until the time is over, or for the given files.
-@_silgen_name("LLVMFuzzerRunDriver") private func runDriver(
+// libFuzzer has the program's `main`, and calls these.
+
+@_cdecl("LLVMFuzzerInitialize") public func initialize(
     _ count: UnsafeMutablePointer<CInt>,
-    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
-    _ one: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
-) -> CInt
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>
+) -> CInt {
+    Fuzz.choose(count, arguments)
+    return 0
+}
+
+@_cdecl("LLVMFuzzerTestOneInput") public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    Fuzz.play(Array(UnsafeBufferPointer(start: start, count: count)))
+    return 0
+}

@@ -50,7 +50,10 @@ final class Operations {
             memoryCapacity: 1 << 20, diskCapacity: 64 << 20, directory: directory)
         // A store of its own, not that of the other cache: as another process has it.
         configuration.store = configuration.makeStore(directory: directory, maintenance: MaintenanceQueue())
-        return DiskURLCache(configuration: configuration)
+        let cache = DiskURLCache(configuration: configuration)
+        // Who comes while others come and remove is the question of `OpeningRaceTests`.
+        cache.flush()
+        return cache
     }
 
     private func perform(_ operation: UInt8, on index: Int, _ first: Int, _ second: Int) {

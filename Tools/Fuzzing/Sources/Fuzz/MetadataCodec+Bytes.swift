@@ -1,0 +1,1 @@
+../../../../Tests/DiskURLCacheTests/Support/MetadataCodec+Bytes.swift
