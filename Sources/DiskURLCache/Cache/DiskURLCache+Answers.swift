@@ -36,7 +36,8 @@ extension DiskURLCache {
     ) throws -> LoadBeginning {
         try Task.checkCancellation()
         let url = try request.requireURL()
-        let request = request.accepting(fallback)
+        var request = request
+        if let fallback { request.accept(fallback) }
         // The session would add its fields and cookies to a task. A direct call has no task, so they are added here.
         // The cache's own session has no fields.
         let asked = Request(link?.effectiveRequest(request) ?? request, url: url, policy: policy)
@@ -119,7 +120,8 @@ extension DiskURLCache {
         for request: URLRequest, at url: URL, replacingFile: Bool = false, resuming: Bool = false,
         fallback: Options.Fallback? = nil, session: URLSession? = nil, progress: Progress? = nil
     ) async throws -> (response: HTTPURLResponse, report: Report) {
-        let request = request.accepting(fallback)
+        var request = request
+        if let fallback { request.accept(fallback) }
         let resuming = resuming && DownloadPart.mayContinue(request)
         let file = try DestinationFile(url, replacingFile: replacingFile, resuming: resuming)
         defer { file.close() }
@@ -372,12 +374,10 @@ extension DiskURLCache {
 }
 
 extension URLRequest {
-    /// With this option, if there is one.
-    fileprivate func accepting(_ fallback: DiskURLCache.Options.Fallback?) -> URLRequest {
-        guard let fallback else { return self }
-        var (request, options) = (self, cacheOptions ?? DiskURLCache.Options())
+    /// Sets the option.
+    fileprivate mutating func accept(_ fallback: DiskURLCache.Options.Fallback) {
+        var options = cacheOptions ?? DiskURLCache.Options()
         options.fallback = fallback
-        request.cacheOptions = options
-        return request
+        cacheOptions = options
     }
 }

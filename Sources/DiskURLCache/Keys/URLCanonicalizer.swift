@@ -223,8 +223,7 @@ package enum URLCanonicalizer {
                 continue
             }
             let decoded = high << 4 | low
-            // Behind a stray percent sign a decoded digit would make an escape that is not there.
-            if isUnreserved(decoded), !result.suffix(2).contains(.percent) {
+            if isUnreserved(decoded), !makesEscape(decoded, behind: result.suffix(2)) {
                 result.append(decoded)
             } else {
                 // The digits in upper case.
@@ -234,6 +233,12 @@ package enum URLCanonicalizer {
             rest.removeFirst(2)
         }
         return result
+    }
+
+    /// Whether a byte may be a digit of an escape behind a percent sign that begins none so far.
+    private static func makesEscape(_ byte: UInt8, behind tail: ArraySlice<UInt8>) -> Bool {
+        guard HexDigits.value(of: byte) != nil, let last = tail.last else { return false }
+        return last == .percent || tail.first == .percent && HexDigits.value(of: last) != nil
     }
 
     /// RFC 3986 §5.2.4 for a path that starts with a slash.

@@ -182,8 +182,10 @@ import Testing
     /// Nothing is evicted for it.
     @Test func aWholeThatIsTooLargeIsNotWrittenIntoTheCache() async throws {
         var settings = DiskURLCache.Configuration(
-            memoryCapacity: 0, diskCapacity: 1_500_000, directory: scratch.appending("small"))
+            memoryCapacity: 0, diskCapacity: 2_200_000, directory: scratch.appending("small"))
         settings.clock = ManualClock().wallClock
+        let files = FaultyFileSystem()
+        settings.fileSystem = files
         let small = DiskURLCache(configuration: settings)
         for number in 0..<10 {
             let url = Responses.url("/\(number)")
@@ -192,11 +194,14 @@ import Testing
             small.storeCachedResponse(response, for: URLRequest(url))
         }
         small.flush()
-        change { $0.cuts = [500_000] }
+        let large = testBody(4, length: 1_500_000)
+        change { ($0.cuts, $0.body) = ([500_000], large) }
         let request = URLRequest(url: origin.url("/a"))
         await #expect(throws: URLError.self) { try await small.file(for: request, at: file, resuming: true) }
+        _ = files.takeCalls()
         try await small.file(for: request, at: file, resuming: true)
-        #expect(content == Self.first)
+        #expect(content == large)
+        #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming-") })
         small.flush()
         for number in 0..<10 { #expect(small.contains(URLRequest(Responses.url("/\(number)")))) }
     }
