@@ -15,13 +15,7 @@ import Testing
         return TestLength.fuzzIterations
     }()
 
-    static let properties = DecoderProperties { problem, line in
-        Issue.record(
-            "\(problem)",
-            sourceLocation: SourceLocation(
-                fileID: "DiskURLCacheTests/DecoderProperties.swift",
-                filePath: "Tests/DiskURLCacheTests/Corruption/DecoderProperties.swift", line: line, column: 1))
-    }
+    static let properties = DecoderProperties(issues(in: "Corruption/DecoderProperties.swift"))
 
     private static func mutate(_ bytes: [UInt8], _ random: inout TestRandom) -> [UInt8] {
         var bytes = bytes

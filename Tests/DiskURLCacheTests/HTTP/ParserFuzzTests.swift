@@ -10,13 +10,7 @@ import Testing
 @Suite(.fewAtATime) struct ParserFuzzTests {
     static let iterations = TestLength.fuzzIterations
 
-    static let properties = ParserProperties { input, line in
-        Issue.record(
-            "\(input)",
-            sourceLocation: SourceLocation(
-                fileID: "DiskURLCacheTests/ParserProperties.swift",
-                filePath: "Tests/DiskURLCacheTests/HTTP/ParserProperties.swift", line: line, column: 1))
-    }
+    static let properties = ParserProperties(issues(in: "HTTP/ParserProperties.swift"))
 
     private func check(_ condition: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
         if !condition { Issue.record("see the line", sourceLocation: sourceLocation) }
