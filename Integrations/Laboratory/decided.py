@@ -38,6 +38,8 @@ class Difference:
             request["method"] == "HEAD" and any(one["method"] == "GET" for one in step.asked)
             for request, step in zip(history["steps"], other[:index + 1]))
         self.has_asked_more = any(len(two.asked) > len(one.asked) > 0 for one, two in zip(ours[:index + 1], other[:index + 1]))
+        # Whether a 304 has fitted nothing that we have stored, so that we asked once more.
+        self.is_distrusted = any(len(step.asked) > 1 and step.asked[0]["status"] == 304 for step in ours[:index])
         self.own_condition = any(field(self.request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
 
     def is_given(self, got):
@@ -52,9 +54,26 @@ class Difference:
         """The reasons against the other's answer that bind every cache."""
         return [reason for reason in self.fault_of_other or [] if reason not in ADVISORY]
 
+    @property
+    def confirmations(self):
+        """The 304s since the stored answer came."""
+        return [one for one in self.before if one.status == 304 and self.used is not None and one.number > self.used.number]
+
     def has_set_cookie(self):
         """Whether the stored answer, or a 304 for it, sets a cookie."""
         return self.used_has("Set-Cookie") or any(one.status == 304 and field(one.answer["fields"], "Set-Cookie") for one in self.before)
+
+    def is_of_a_request_with_cookie(self):
+        """Whether the stored answer, or a 304 for it, answered a request with `Cookie`."""
+        return self.used is not None and any(field(one.request["fields"], "Cookie") for one in [self.used, *self.confirmations])
+
+    def varies_by_all(self):
+        """Whether the stored answer, or a 304 for it, has `Vary: *`."""
+        return self.used is not None and any("*" in (field(one.answer["fields"], "Vary") or "") for one in [self.used, *self.confirmations])
+
+    def is_confirmed_for_another_variant(self):
+        """Whether a 304 with its tag answered a request for which `Vary` does not select it."""
+        return any(self.is_of_another_variant(one.request) for one in self.confirmations)
 
     @property
     def used_control(self):
@@ -85,12 +104,12 @@ class Difference:
             one.method == "HEAD" and one.number > self.used.number
             and any(field(one.answer["fields"], name) for name in ("ETag", "Last-Modified")) for one in self.before)
 
-    def is_of_another_variant(self):
-        """Whether Vary does not select the stored answer for this request."""
+    def is_of_another_variant(self, request=None):
+        """Whether Vary does not select the stored answer for a request, by default this one."""
         if self.used is None:
             return False
         names = [name.strip() for name in (field(self.used.answer["fields"], "Vary") or "").split(",")]
-        return any(field(self.used.request["fields"], name) != field(self.request["fields"], name) for name in names)
+        return any(field(self.used.request["fields"], name) != field((request or self.request)["fields"], name) for name in names)
 
 
 class Got(collections.namedtuple("Got", "number answer request status method")):
@@ -130,6 +149,8 @@ ROWS = [
         "gives the whole, where the client's own condition makes a 304 of a stored answer", "§4.3.2, a SHOULD", OURS),
     Row(lambda d: d.own_condition and {d.ours.status, d.other.status} > {304} and d.kinds[0] == d.kinds[1],
         "answers the client's own condition by 304 or by the whole, and we the other way", "§4.3.2", BOTH),
+    Row(lambda d: d.own_condition and d.kinds == ("validated", "validated"),
+        "passes on the client's own condition, where we validate what we have", "§4.3.1", BOTH),
     Row(lambda d: d.kinds == ("validated", "validated") and d.ours.asked[-1]["conditions"] != d.other.asked[-1]["conditions"],
         "validates by other fields than we, so that the origin answers otherwise", "§4.3.1", BOTH),
     Row(lambda d: d.kinds == ("hit", "hit") and 0 < number(d.other.body) < number(d.ours.body),
@@ -144,7 +165,7 @@ ROWS = [
         "uses an answer of the same second for a request with max-age=0; we ask", "§5.2.1.1", BOTH),
     Row(lambda d: len(d.used_control.get("max-age", [])) > 1 and uses(d),
         "takes the greater of two values of max-age; we the lesser one", "§4.2.1: the first, or stale", BOTH),
-    Row(lambda d: d.shared and d.used is not None and field(d.used.request["fields"], "Cookie") and (uses(d) or validates(d)),
+    Row(lambda d: d.shared and d.is_of_a_request_with_cookie() and (uses(d) or validates(d)),
         "shares an answer to a request with Cookie that is not said to be for all; we do not", "§7.3", BOTH),
     Row(lambda d: d.asks_as_another_user() and (uses(d) or validates(d) or d.kinds == ("hit", "hit")),
         "gives one user what another one got, with other credentials; ours keeps them apart", "§3.5 is about shared caches only", BOTH),
@@ -160,6 +181,8 @@ ROWS = [
         "does not take over what a HEAD says of a stored answer; we do, and ask", "§4.3.5, a SHOULD", OURS),
     Row(lambda d: uses(d) and "max-stale" in d.asked and d.used is not None and d.used.answer["status"] >= 300,
         "keeps an error that is never fresh, for a request with max-stale; we do not", "§5.2.1.2", BOTH),
+    Row(lambda d: uses(d) and d.is_confirmed_for_another_variant(),
+        "takes a 304 for all answers with its tag, also for one that Vary does not select; we ask", "§4.3.4", BOTH),
     Row(lambda d: d.shared and uses(d) and d.used_has("Last-Modified") and not d.used_has("Expires")
         and not {"max-age", "s-maxage", "public"} & set(d.used_control),
         "guesses a lifetime from Last-Modified; ours, as a shared cache, only of what is public", "§4.2.2", BOTH),
@@ -168,7 +191,7 @@ ROWS = [
         "answers with what it has stored when the origin fails; ours if `staleIfError` says so", "§4.2.4", BOTH),
     Row(lambda d: d.ours.status < 500 <= d.other.status and any("stale-if-error" in directives(one.answer["fields"]) for one in d.bodies),
         "passes on the origin's error, where stale-if-error allows a stored answer", "RFC 5861 §4", BOTH),
-    Row(lambda d: validates(d) and d.used is not None and "*" in (field(d.used.answer["fields"], "Vary") or ""),
+    Row(lambda d: validates(d) and d.varies_by_all(),
         "keeps an answer with Vary: * to validate it; we do not", "§4.1", BOTH),
     Row(lambda d: validates(d) and d.is_of_another_variant() and not d.used_has("ETag"),
         "validates by its date a variant that Vary does not select; we ask for the whole", "§4.1 and §4.3.1", BOTH),
@@ -187,6 +210,8 @@ ROWS = [
         "keeps the answer to a HEAD for another one; we do not", "RFC 9110 §9.3.2", BOTH),
     Row(lambda d: validates(d) and d.used is not None and "no-store" in directives(d.used.request["fields"]),
         "keeps the answer to a request with no-store, to validate it; we do not", "§5.2.1.5, advisory", BOTH),
+    Row(lambda d: validates(d) and d.is_distrusted,
+        "validates after a 304 that fitted nothing stored; we ask this resource without conditions for a while", "§4.3.4", BOTH),
     Row(lambda d: validates(d) and d.is_unsafe_before,
         "validates what an unsafe request made invalid; we have removed it", "§4.4", BOTH),
 ]

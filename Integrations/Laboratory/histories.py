@@ -38,15 +38,21 @@ def make(seed):
     """A history of two to five requests for one or two paths."""
     r = random.Random(seed)
     answers = {path: [answer(r) for _ in range(3)] for path in ("a", "b")}
+    for path in answers:
+        if r.random() < 0.15:
+            answers[path] = [unchanged(one) for one in answers[path]]
+    # A restart is only seen by what is asked for after it.
+    restart = seed // BATCH % RESTART_EVERY == RESTART_EVERY - 1
+    waits = 0.5 if restart else 0.2
     steps = []
     for number in range(r.choice((2, 2, 3, 3, 4, 5))):
         method = r.choice(("GET",) * 9 + ("HEAD", "POST", "PUT", "DELETE"))
         fields = [("Accept-Language", r.choice(LANGUAGES))] if r.random() < 0.3 else []
         if r.random() < 0.35 and number > 0:
             fields.append(r.choice(REQUEST_FIELDS))
-        wait = r.choice(WAITS) if number > 0 and r.random() < 0.2 else 0
+        wait = r.choice(WAITS) if number > 0 and r.random() < waits else 0
         steps.append({"path": "b" if r.random() < 0.12 else "a", "method": method, "fields": fields, "wait": wait})
-    return {"answers": answers, "steps": steps, "restart": seed // BATCH % RESTART_EVERY == RESTART_EVERY - 1}
+    return {"answers": answers, "steps": steps, "restart": restart}
 
 
 def answer(r):
@@ -60,6 +66,12 @@ def answer(r):
             names.add(name)
             fields.append((name, value))
     return {"status": r.choice(STATUS), "fields": fields}
+
+
+def unchanged(one):
+    """An answer of a resource that stays the same, while its fields change: a 304 brings them."""
+    kept = [(name, value) for name, value in one["fields"] if name not in ("ETag", "X-One")]
+    return {"status": 200, "fields": kept + [("ETag", '"same"'), ("X-One", "%d")]}
 
 
 def smaller(history):

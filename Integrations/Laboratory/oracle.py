@@ -241,7 +241,7 @@ class Oracle:
         if outcome.status == 304:
             return None if own else ["a 304 for a client that has nothing"]
         tag = opaque_of(field(self.answer(path, last)["fields"], "ETag"), last["number"])
-        older = [one for one in self.stored[path] if outcome.body == f"{path}{one.number}"]
+        older = self.given(path, outcome)
         for one in older:
             reasons = list(one.may_not_be_stored(self.shared))
             if "if-none-match" in last["conditions"] and one.tag != tag:
@@ -264,10 +264,12 @@ class Oracle:
             tag = opaque_of(field(answer["fields"], "ETag"), one["number"])
             own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
             for old in list(candidates):
-                if tag is None and own:
-                    # By the letter of §4.3.4 it is about the only stored answer; but `*` asks for none, so a cache may let it be.
+                if own and (tag is None or field(request["fields"], "If-None-Match") == "*"):
+                    # By the letter of §4.3.4 it is about a stored answer; but `*` asks for none, so a cache may let it be.
                     candidates.append(copy.copy(old))
-                # Of those that the request could have selected (§4.3.4).
+                if tag is not None and old.tag == tag and not old.is_selected(request):
+                    # The request could not have selected it (§4.3.4), so it may stay as it is.
+                    candidates.append(copy.copy(old))
                 if old.tag == tag if tag is not None else old.is_selected(request):
                     old.freshen(answer, one["number"], now)
                 if tag is not None and old.tag == tag:
