@@ -162,7 +162,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     ///
     /// On Linux Foundation calls this before each load of a session that has this cache. The loader looks up by itself,
     /// and without the loader (see ``attach(to:)``) Foundation would use any stored response as fresh: so a task that
-    /// was resumed gets nil.
+    /// was resumed gets nothing that is stored.
     public override func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {

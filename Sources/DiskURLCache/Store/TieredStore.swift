@@ -24,13 +24,13 @@ final class TieredStore: Sendable {
     private let maximumEntryFraction: Double
 
     /// The responses that `storeLater` has put into memory, and whose files the maintenance queue is still to write.
-    /// Whatever changes, replaces or removes one takes it out, while the stripe of its key is held. Only a mark leaves
-    /// it, and marks it here, too.
+    /// Whatever changes or replaces one takes it out, while the stripe of its key is held. A mark leaves it, and marks
+    /// it here, too. A removal may leave it: its ticket is older.
     let unwritten = Mutex<[RequestKey: [EntryMetadata]]>([:])
 
     /// Locks for changes. One would be enough; with sixteen, changes of different keys seldom wait for each other. They
-    /// are taken before all other locks, and held across the file operations of a change. The maintenance queue takes
-    /// none, since a thread that holds one may wait for the queue.
+    /// are taken before all other locks, and held across the file operations of a change. No thread waits for the
+    /// maintenance queue while it holds one: that queue takes them for what `storeLater` has left.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
     /// The time up to which the disk knows the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)

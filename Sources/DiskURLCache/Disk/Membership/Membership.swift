@@ -13,7 +13,7 @@ import Foundation
 /// no cache waits for another: a remover appends a row, removes, and appends the row again. A writer writes its record,
 /// and then reads the rows. So either the writer reads the remover's first row, and removes its own record; or the
 /// record was whole before that row, and the remover finds it. A reader that read a record before the removal finds the
-/// second row after it. `Concurrency.md` has each order of a cache that appears.
+/// second row after it. `Documentation/Model/Appear.md` has each order of a cache that appears.
 final class Membership: Sendable {
     /// What this cache has become after it came to the directory.
     enum Role {
