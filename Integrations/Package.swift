@@ -120,6 +120,15 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ]),
+        // To which the engine of http-tests/cache-tests plays its suite.
+        .executableTarget(
+            name: "SuiteProxy",
+            dependencies: [
+                "CachingHTTPClient", "LoopbackOrigin",
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ]),
         // What the laboratory of differences plays our caches with.
         .executableTarget(
             name: "Player",

@@ -210,6 +210,8 @@ ROWS = [
         "keeps the answer to a HEAD for another one; we do not", "RFC 9110 §9.3.2", BOTH),
     Row(lambda d: validates(d) and d.used is not None and "no-store" in directives(d.used.request["fields"]),
         "keeps the answer to a request with no-store, to validate it; we do not", "§5.2.1.5, advisory", BOTH),
+    Row(lambda d: validates(d) and "no-store" in d.used_control,
+        "keeps an answer with no-store, to validate it", "§5.2.2.5, a MUST NOT", OURS),
     Row(lambda d: validates(d) and d.is_distrusted,
         "validates after a 304 that fitted nothing stored; we ask this resource without conditions for a while", "§4.3.4", BOTH),
     Row(lambda d: validates(d) and d.is_unsafe_before,
