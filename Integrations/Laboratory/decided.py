@@ -32,6 +32,7 @@ class Difference:
         # The stored answer that is in question: what the other gave its client, by the body or else the status, or else the last one.
         given = [one for one in bodies if self.is_given(one)]
         self.used = next((one for one in given if self.other.body or one.states_a_lifetime()), given[0] if given else self.last)
+        self.is_one_of_several = not self.other.body and len(given) > 1
         self.is_unsafe_before = any(one.request["method"] in ("POST", "PUT", "DELETE") for one in self.before)
         # Whether a request for the head was sent as one for the whole.
         self.head_as_get = any(
@@ -40,15 +41,25 @@ class Difference:
         self.has_asked_more = any(len(two.asked) > len(one.asked) > 0 for one, two in zip(ours[:index + 1], other[:index + 1]))
         # Whether a 304 has fitted nothing that we have stored, so that we asked once more.
         self.is_distrusted = any(len(step.asked) > 1 and step.asked[0]["status"] == 304 for step in ours[:index])
-        self.own_condition = any(field(self.request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+        self.own_condition = has_own_condition(self.request)
 
     def is_given(self, got):
         if self.other.body:
             return got.number == number(self.other.body)
         return self.other.kind == "hit" and got.answer["status"] == self.other.status
 
+    @property
+    def used_fields(self):
+        """The fields of the stored answer, after each 304 that may be about it (§3.2)."""
+        fields = self.used.answer["fields"] if self.used else []
+        for one in reversed(self.confirmations):
+            new = one.answer["fields"]
+            if field(fields, "ETag") in (None, field(new, "ETag")) or field(new, "ETag") is None:
+                fields = [old for old in fields if field(new, old[0]) is None] + list(new)
+        return fields
+
     def used_has(self, name):
-        return self.used is not None and field(self.used.answer["fields"], name) is not None
+        return field(self.used_fields, name) is not None
 
     def bound(self):
         """The reasons against the other's answer that bind every cache."""
@@ -68,8 +79,7 @@ class Difference:
         return self.used is not None and any(field(one.request["fields"], "Cookie") for one in [self.used, *self.confirmations])
 
     def varies_by_all(self):
-        """Whether the stored answer, or a 304 for it, has `Vary: *`."""
-        return self.used is not None and any("*" in (field(one.answer["fields"], "Vary") or "") for one in [self.used, *self.confirmations])
+        return "*" in (field(self.used_fields, "Vary") or "")
 
     def is_confirmed_for_another_variant(self):
         """Whether a 304 with its tag answered a request for which `Vary` does not select it."""
@@ -77,16 +87,16 @@ class Difference:
 
     @property
     def used_control(self):
-        return directives(self.used.answer["fields"]) if self.used else {}
+        return directives(self.used_fields)
 
     def asks_as_another_user(self):
         """Whether the stored answer is of a request with other credentials."""
         return self.used is not None and field(self.used.request["fields"], "Authorization") != field(self.request["fields"], "Authorization")
 
     def has_newer(self):
-        """Whether a later answer than the used one came, to which another one may be preferred only if it is stored, too."""
-        return self.used is not None and self.last is not None and self.last.number > self.used.number
-
+        """Whether a later answer than the used one came, to which another one may be preferred only if it is stored, too. Without a body nobody knows
+        which one was used."""
+        return self.used is not None and self.last is not None and (self.last.number > self.used.number or self.is_one_of_several)
 
     def last_is_not_to_be_kept(self):
         control, asked = directives(self.last.answer["fields"]), directives(self.last.request["fields"])
@@ -108,7 +118,7 @@ class Difference:
         """Whether Vary does not select the stored answer for a request, by default this one."""
         if self.used is None:
             return False
-        names = [name.strip() for name in (field(self.used.answer["fields"], "Vary") or "").split(",")]
+        names = [name.strip() for name in (field(self.used_fields, "Vary") or "").split(",")]
         return any(field(self.used.request["fields"], name) != field((request or self.request)["fields"], name) for name in names)
 
 
@@ -119,6 +129,10 @@ class Got(collections.namedtuple("Got", "number answer request status method")):
 
 
 Row = collections.namedtuple("Row", "holds does clause right")
+
+
+def has_own_condition(request):
+    return any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
 
 
 def uses(d):
@@ -181,6 +195,8 @@ ROWS = [
         "does not take over what a HEAD says of a stored answer; we do, and ask", "§4.3.5, a SHOULD", OURS),
     Row(lambda d: uses(d) and "max-stale" in d.asked and d.used is not None and d.used.answer["status"] >= 300,
         "keeps an error that is never fresh, for a request with max-stale; we do not", "§5.2.1.2", BOTH),
+    Row(lambda d: uses(d) and any(has_own_condition(one.request) for one in d.confirmations),
+        "takes over a 304 to the client's own condition; we ask", "§4.3.4", BOTH),
     Row(lambda d: uses(d) and d.is_confirmed_for_another_variant(),
         "takes a 304 for all answers with its tag, also for one that Vary does not select; we ask", "§4.3.4", BOTH),
     Row(lambda d: d.shared and uses(d) and d.used_has("Last-Modified") and not d.used_has("Expires")
