@@ -270,13 +270,13 @@ class Oracle:
                 if tag is not None and old.tag == tag and not old.is_selected(request):
                     # The request could not have selected it (§4.3.4), so it may stay as it is.
                     candidates.append(copy.copy(old))
-                if old.tag == tag if tag is not None else old.is_selected(request):
-                    old.freshen(answer, one["number"], now)
-                if tag is not None and old.tag == tag:
-                    # The origin has chosen it for this request, too.
-                    also = copy.copy(old)
-                    also.request = request
-                    candidates.append(also)
+                if old.tag != tag if tag is not None else not old.is_selected(request):
+                    continue
+                old.freshen(answer, one["number"], now)
+                # The origin has chosen it for this request, too.
+                also = copy.copy(old)
+                also.request = request
+                candidates.append(also)
         elif one["method"] in ("GET", "HEAD"):
             candidates.append(Stored(one["number"], answer, request, one["method"], now))
 

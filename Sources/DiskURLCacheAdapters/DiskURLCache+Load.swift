@@ -5,8 +5,8 @@ extension DiskURLCache {
     /// Answers a request from memory, from disk, or through an app's HTTP client. The engine, keys, rules and events
     /// are those of `bytes(for:fallback:session:progress:)`, and so is the stream: `write(to:)` makes a file of it.
     ///
-    /// Equal loads at the same time share one request, whatever their transports are. A load does not wait for another
-    /// one whose body has made no progress for `timeoutInterval` seconds. Returns when the head is known.
+    /// Equal loads at the same time share one request, whatever their transports are. A load waits for another one for
+    /// at most half of its `timeoutInterval`, and 30 seconds. Returns when the head is known.
     /// - Parameters:
     ///   - request: the request. If its method is not cached, it is sent, and the stored responses of its URL are
     ///     removed if the method is not safe. The head must arrive within `timeoutInterval` seconds, redirects

@@ -35,7 +35,7 @@ extension DiskURLCache {
         func flush()
 
         /// The name of the storage in events, logs, metrics and explanations, such as `redis`. The default is
-        /// `storage`. It is always the same.
+        /// `storage`, which also stands for `memory` and `fallback`, the names of other layers. It is always the same.
         var name: String { get }
 
         /// The largest body that the storage accepts, in bytes; the default is 16 MB. Read once, when the cache is

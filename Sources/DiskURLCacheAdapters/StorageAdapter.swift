@@ -19,7 +19,7 @@ final class StorageAdapter: StorageLayer {
     init(_ storage: any DiskURLCache.EntryStorage, keepsURLs: Bool) {
         self.storage = storage
         self.keepsURLs = keepsURLs
-        name = DiskURLCache.Layer(named: storage.name)
+        name = DiskURLCache.Layer(of: storage)
         canBeChangedByOthers = storage.isShared
         largestEntry = storage.largestEntry
     }
@@ -141,11 +141,18 @@ final class StorageAdapter: StorageLayer {
     var usage: Int { storage.usage }
 }
 
+extension DiskURLCache.Layer {
+    fileprivate init(of storage: any DiskURLCache.EntryStorage) {
+        let name = Self(named: storage.name)
+        self = [.memory, .fallback].contains(name) ? Self(named: "storage") : name
+    }
+}
+
 extension StorageMaker {
     /// Makes the layer for a storage of the app.
     init(_ storage: any DiskURLCache.EntryStorage) {
         self.init(
-            storage, isForSeveralUsers: storage.isForSeveralUsers, name: DiskURLCache.Layer(named: storage.name)
+            storage, isForSeveralUsers: storage.isForSeveralUsers, name: DiskURLCache.Layer(of: storage)
         ) {
             StorageAdapter(storage, keepsURLs: $0)
         }

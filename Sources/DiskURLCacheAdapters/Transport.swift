@@ -27,7 +27,7 @@ extension DiskURLCache {
         ///   cancelled. In a session of `makeSession(configuration:delegate:delegateQueue:through:variant:)` its
         ///   timeouts say when.
         /// - There may be several calls at a time, one for each request. Some are refreshes in the background, for
-        ///   which no reader waits; they are cancelled at the latest after ten times as many seconds, or ten minutes.
+        ///   which no reader waits; their body is cancelled after ten times as many seconds, or ten minutes.
         func send(_ request: Request, to receiver: Receiver) async throws
     }
 }

@@ -169,9 +169,10 @@ extension DiskURLCache {
 extension DiskURLCache.Event {
     fileprivate static let mostSeconds = 1e11
 
-    /// Whether the numbers are possible for an event: at most a petabyte, and 3,000 years.
+    /// Whether the numbers are possible for an event: at most a terabyte, and 3,000 years. So a log must have millions
+    /// of lines before a sum of them overflows.
     fileprivate var isPlausible: Bool {
-        let counts = 0...Int(clamping: Int64(1) << 50)
+        let counts = 0...Int(clamping: Int64(1) << 40)
         return switch self {
         case .load(let load): counts.contains(load.bytes) && abs(load.duration) < Self.mostSeconds
         case .stored(_, let bytes, _): counts.contains(bytes)
@@ -186,6 +187,7 @@ extension DiskURLCache.Event {
             load.url = nil
             if load.notStoredReason == .never { load.notStoredReason = .neverByOptions }
             if load.outcome == .bypass(.never) { load.outcome = .bypass(.neverByOptions) }
+            if load.outcome == .notAllowed(.never) { load.outcome = .notAllowed(.neverByOptions) }
             return .load(load)
         case .stored(_, let bytes, let isInMemoryOnly):
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)

@@ -50,6 +50,7 @@ extension DiskURLCache.Inspector {
         var explainer = Explainer(
             request, key: key, variants: variants, now: now, options: options, received: received)
         explainer.variant = name
+        explainer.salt = salt
         explainer.otherVariants = otherVariants
         return explainer.explanation()
     }
@@ -62,16 +63,20 @@ extension DiskURLCache.Inspector {
     /// - Parameters:
     ///   - request: the request to explain.
     ///   - cache: its rules, options and key policy apply. What it has stored itself does not count.
-    ///   - variant: as of `DiskURLCache.explanation(for:variant:response:sentAt:)`.
+    ///   - variant: as of `explanation(for:variant:response:sentAt:now:)`.
     ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
     ///   - sentAt: when the request for it was sent; nil: now.
     public func explanation(
         for request: URLRequest, by cache: DiskURLCache, variant: String? = nil, response: HTTPURLResponse? = nil,
         sentAt: Date? = nil
     ) -> DiskURLCache.Explanation {
-        cache.explanation(
-            of: DiskURLCache.Request(request), variant: variant, response: response, sentAt: sentAt,
-            stored: stored(under:))
+        let request = DiskURLCache.Request(request)
+        let names: [String?] = variant == nil ? [nil] + Self.wellKnownVariants : [variant]
+        let name = names.first { name in
+            cache.core.resolve(request, variant: name).key.map { !stored(under: $0).isEmpty } ?? false
+        }
+        return cache.explanation(
+            of: request, variant: name ?? variant, response: response, sentAt: sentAt, stored: stored(under:))
     }
 
     private func decision(_ request: DiskURLCache.Request, _ variant: String?, isShared: Bool = false) -> KeyDecision {

@@ -4,7 +4,8 @@ import Foundation
 
 extension DiskURLCache {
     /// Answers a request from memory, disk or network. The request's cache policy and options apply; a request that
-    /// cannot be cached is sent. Can be called from any thread; the disk is not read on that thread.
+    /// cannot be cached is sent. Can be called from any thread. The disk is not read on that thread, but for the salt
+    /// of the directory: once, for a request with credentials.
     /// - Parameters:
     ///   - request: the request.
     ///   - fallback: sets ``Options/fallback`` of this request: `.anyStored` takes any stored response if the network
@@ -120,6 +121,8 @@ extension DiskURLCache {
         for request: URLRequest, at url: URL, replacingFile: Bool = false, resuming: Bool = false,
         fallback: Options.Fallback? = nil, session: URLSession? = nil, progress: Progress? = nil
     ) async throws -> (response: HTTPURLResponse, report: Report) {
+        // Foundation on Linux traps when a request without a URL is changed.
+        try request.requireURL()
         var request = request
         if let fallback { request.accept(fallback) }
         let resuming = resuming && DownloadPart.mayContinue(request)
@@ -310,7 +313,7 @@ extension DiskURLCache {
                     }
                 }
             }
-            for _ in 0..<max(1, maximumConcurrency) { startNext() }
+            for _ in 0..<min(max(1, maximumConcurrency), requests.count) { startNext() }
             for await (request, result) in group {
                 tell(request, result)
                 startNext()

@@ -97,6 +97,7 @@ extension DiskURLCache {
         if let request {
             guard let key = core.key(for: request) else { return refuse("the request has no key.") }
             criteria = EntryCriteria(uri: key.uri)
+            hosts.insert(URLCanonicalizer.host(ofNormal: key.uri))
         }
         if let host {
             guard let name = URLCanonicalizer.host(host) else {
@@ -108,9 +109,9 @@ extension DiskURLCache {
         if let prefix {
             guard let canonical = URLCanonicalizer.prefix(prefix) else {
                 return refuse(
-                    "no URL begins with \(prefix.quotedWithoutCredentials); write \"https://example.com/path\".")
+                    "\(prefix.quotedWithoutCredentials) begins no URL of one host; write \"https://example.com/path\".")
             }
-            if let host = canonical.host { hosts.insert(host) }
+            hosts.insert(canonical.host)
             criteria.urlPrefix = canonical.text
         }
         if let group {

@@ -21,6 +21,8 @@ extension DiskURLCache {
     public func data(
         for request: URLRequest, within time: TimeSpan, orNotOlderThan age: TimeSpan, session: URLSession? = nil
     ) async throws -> Answer {
+        // Foundation on Linux traps when a request without a URL is changed.
+        try request.requireURL()
         let (waits, wait) = AsyncStream.makeStream(of: Never.self)
         let hasEnded = Mutex(false)
         let load = Task {

@@ -126,7 +126,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// with an event that says why: policy `.notAllowed`, a `HEAD`, a request without a key, a body above
     /// ``Configuration/maximumEntryFraction`` or shorter than its `Content-Length`, a part of a response (206), a
     /// request or response with `no-store`, `Vary: *`, and in a shared cache what is for one user. After a refusal for
-    /// what the response says, a 206 apart, the one stored before is removed, too.
+    /// what the response says, a 206 apart, those stored before are removed, all variants.
     /// Header fields that are never written, such as `Set-Cookie`, are left out: only the object itself has them, as
     /// long as memory keeps it.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {

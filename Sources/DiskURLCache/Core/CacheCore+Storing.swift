@@ -196,8 +196,9 @@ extension CacheCore {
             cached.response, fields: fields, method: hop.facts.method,
             vary: VaryKey(response: fields ?? [:], request: hop.facts), time: now)
         if let reason = keepOnlyStorable(&response, length: cached.data.count, for: hop) {
-            // The app has replaced the older response of the key, so that one must not be served any more.
-            store.remove(key)
+            // The app has replaced the older response of the key, so that one must not be served any more. What only
+            // the request says is not about it.
+            if reason != .requestNoStore { store.remove(key) }
             return reason
         }
         var edited = EditedResponse(isMemoryOnly: cached.storagePolicy == .allowedInMemoryOnly)
@@ -342,6 +343,6 @@ extension CacheCore {
     func tag(ofCredentials value: String) -> String {
         let text = "authorization:\(value)"
         return
-            "\(Self.credentialsPrefix)\((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"
+            "\(Self.credentialsPrefix)\((salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"
     }
 }

@@ -104,12 +104,15 @@ package final class CacheCore: Sendable {
         let decision = refusal ?? keyDecision(for: request, options, variant: variant)
         // Moved, not copied: they are large.
         return ResolvedRequest(
-            request, decision, rules: rules, options: consume options, hasOptions: hasOptions, salt: store.salt)
+            request, decision, rules: rules, options: consume options, hasOptions: hasOptions, salt: salt)
     }
+
+    /// By which keys have digests of credentials.
+    package var salt: CredentialSalt? { store.salt }
 
     /// Whether `resolve` has to read the directory's salt for a request, which uses files.
     func readsSalt(for request: DiskURLCache.Request) -> Bool {
-        guard let salt = store.salt, !salt.isRead else { return false }
+        guard let salt, !salt.isRead else { return false }
         return request.headerFields["Authorization"] != nil || request.headerFields["Cookie"] != nil
             || request.url.contains(byte: UInt8(ascii: "@")) || !configuration.keyPolicy.identifiesByAuthorization
     }
@@ -117,7 +120,7 @@ package final class CacheCore: Sendable {
     private func keyDecision(
         for request: DiskURLCache.Request, _ options: DiskURLCache.Options, variant: String?
     ) -> KeyDecision {
-        let form = RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt)
+        let form = RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: salt)
         guard let name = options.keyPolicy else { return configuration.keyPolicy.decision(for: request, form) }
         return configuration.keyPolicies[name]?.decision(for: request, form) ?? .none(.keyPolicy)
     }

@@ -24,8 +24,10 @@ package struct EntryCriteria: Sendable, Hashable {
     /// Whether the metadata meets the conditions; those on key, resource and host are not checked.
     func matches(_ metadata: EntryMetadata) -> Bool {
         if !tags.isEmpty, !metadata.tags.sharesText(with: tags) { return false }
-        if let storedAfter, metadata.storedAt < storedAfter { return false }
-        if let storedBefore, metadata.storedAt >= storedBefore { return false }
+        // As numbers: of a date that is none, `Date` says that it is at or after each other one.
+        let storedAt = metadata.storedAt.timeIntervalSinceReferenceDate
+        if let time = storedAfter?.timeIntervalSinceReferenceDate { guard storedAt >= time else { return false } }
+        if let time = storedBefore?.timeIntervalSinceReferenceDate { guard storedAt < time else { return false } }
         guard let urlPrefix, let url = metadata.url else { return true }
         return URLCanonicalizer.canonical(url)?.utf8.starts(with: urlPrefix.utf8) ?? true
     }

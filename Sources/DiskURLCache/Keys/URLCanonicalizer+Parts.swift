@@ -102,11 +102,8 @@ extension URLCanonicalizer {
     /// The canonical form of the beginning of a URL, and its host; nil if no URL begins like this.
     ///
     /// Scheme and host must be complete, the path need not be: `https://example.com/a` is a prefix of
-    /// `https://example.com/about`, but `https://example.com` is no prefix of `https://example.com.evil.example/`. If
-    /// there is only a scheme, the host is nil.
-    static func prefix(_ text: String) -> (text: String, host: String?)? {
-        let lowercased = text.lowercased()
-        if "http://".hasPrefix(lowercased) || "https://".hasPrefix(lowercased) { return (lowercased, nil) }
+    /// `https://example.com/about`, but `https://example.com` is no prefix of `https://example.com.evil.example/`.
+    static func prefix(_ text: String) -> (text: String, host: String)? {
         guard let written = inURLLetters(text), let whole = parts(of: written) else { return nil }
         let text = written.prefix { $0 != "#" }
         guard whole.query == nil, whole.hasDotSegments, let slash = text.lastIndex(of: "/") else {

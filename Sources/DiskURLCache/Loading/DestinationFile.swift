@@ -35,7 +35,9 @@ final class DestinationFile: Sendable {
         self.url = url
         replacesFile = replacingFile
         var status = stat()
-        if !replacingFile, lstat(url.path, &status) == 0 { throw Self.error(EEXIST, url) }
+        if lstat(url.path, &status) == 0, !replacingFile || status.st_mode & S_IFMT == S_IFDIR {
+            throw Self.error(EEXIST, url)
+        }
         let folder = url.deletingLastPathComponent()
         let kept = folder.appendingPathComponent(".\(url.lastPathComponent).partial")
         if resuming, let opened = Self.openPart(kept.path) {
@@ -206,7 +208,6 @@ final class DestinationFile: Sendable {
     /// The body is whole: the file gets its name. If another file has it by now, that one is replaced, or it is an
     /// error.
     func publish() throws {
-        if isResumable { _ = unlink(description.path) }
         if replacesFile {
             if rename(temporary.path, url.path) != 0 { throw Self.error(errno, url) }
         } else if link(temporary.path, url.path) != 0 {
@@ -220,6 +221,8 @@ final class DestinationFile: Sendable {
         } else {
             _ = unlink(temporary.path)
         }
+        // Last: until the file has its name, a later download can go on with it.
+        if isResumable { _ = unlink(description.path) }
         state.withLock { $0.isTemporary = false }
     }
 

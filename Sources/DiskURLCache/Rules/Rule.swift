@@ -93,9 +93,9 @@ extension DiskURLCache {
                 return Match(.contentType(pattern.lowercased()))
             }
 
-            /// Requests for which the closure returns true. It is called on any thread, once for each request of a load
-            /// (a redirect makes a further one) and once for each call of a method that takes a request. It gets the
-            /// request as the app made it: its URL is not in canonical form.
+            /// Requests for which the closure returns true. It is called on any thread, at least once for each request
+            /// of a load and each call of a method that takes a request, so it must give equal requests the same
+            /// answer. It gets the request as the app made it: its URL is not in canonical form.
             public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
                 Match(.request(predicate))
             }

@@ -65,7 +65,9 @@ enum RuleCheck {
         }
         for case let duration? in durations {
             // Not a number is not 0 or more either.
-            guard duration.seconds >= 0, duration.seconds.isFinite else { return "lengths of time are 0 or more." }
+            guard duration.seconds >= 0, duration.seconds.isFinite else {
+                return "lengths of time are finite, and 0 or more."
+            }
         }
         if let name = cacheOptions.keyPolicy, !keyPolicies.contains(name) {
             return "there is no key policy \"\(name)\" in Configuration.keyPolicies."

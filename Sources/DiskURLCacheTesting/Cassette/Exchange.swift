@@ -163,7 +163,8 @@ struct Secrets {
         var isChanged = false
         for (name, member) in object {
             let plain = name.lowercased()
-            if member is String, names.contains(plain), plain != "key", plain != "code" {
+            let mayBeSecret = !(member is NSNull || member is Bool)
+            if mayBeSecret, names.contains(plain), plain != "key", plain != "code" {
                 object[name] = Self.withheld
                 isChanged = true
             } else if let changed = withheld(inJSON: member) {

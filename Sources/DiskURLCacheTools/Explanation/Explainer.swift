@@ -47,6 +47,8 @@ struct Explainer {
     var refusal: DiskURLCache.Reason?
     /// The transport's variant, if the key has one.
     var variant: String?
+    /// The salt of the directory, by which a key has its digests of credentials.
+    var salt: CredentialSalt?
     /// Further variants that have entries.
     var otherVariants: [String] = []
 
@@ -213,7 +215,7 @@ struct Explainer {
         }
         if let variant { say(.key, "The variant \"\(variant)\" of the client is part of the key.") }
         func isStandard(inSharedCache isShared: Bool) -> Bool {
-            let form = RequestKey.Form(isShared: isShared, variant: variant)
+            let form = RequestKey.Form(isShared: isShared, variant: variant, salt: salt)
             return DiskURLCache.KeyPolicy.standard.decision(for: request, form).key == key
         }
         if !isStandard(inSharedCache: false), !isStandard(inSharedCache: true) {

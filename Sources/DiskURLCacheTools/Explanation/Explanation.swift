@@ -57,6 +57,7 @@ extension DiskURLCache {
             options: core.cachingOptions(for: hop, stored: variants.filter(\.isHTTP)),
             received: received)
         explainer.variant = variant
+        explainer.salt = core.salt
         explainer.groupFields = core.configuration.groupFields
         explainer.marksGroupsStale = core.configuration.marksGroupsStale && core.configuration.storageMaker == nil
         explainer.comparesDigests = core.configuration.wrongDigest != .accepted

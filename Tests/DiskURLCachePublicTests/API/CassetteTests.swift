@@ -116,6 +116,8 @@ import Testing
         let session = try cassette(records: true).makeSession()
         _ = try await session.data(for: untyped)
         _ = try await session.data(for: request("/tokens"))
+        let deep = #"{"token": ["abc123"], "secret": {"a": "abc123"}, "password": null, "apikey": true}"#
+        _ = try await session.data(for: request("/deep", json: deep))
         // Here nobody adds the type before the cassette sees the request.
         var form = request("/form")
         form.httpMethod = "POST"
@@ -123,7 +125,7 @@ import Testing
         _ = try await DiskURLCache.forTesting().load(form, through: try cassette(records: true)).response
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.url.path)
         // The one without a type takes the place of the same request.
-        #expect(names.count == 8)
+        #expect(names.count == 9)
         for name in names {
             let text = try String(contentsOf: scratch.url.appendingPathComponent(name), encoding: .utf8)
             #expect(!text.contains("abc123") && !name.contains("abc123"), "\(name): \(text)")

@@ -92,6 +92,15 @@ import Testing
         #expect(found == [true, false])
     }
 
+    /// What only the request says is not about what is stored.
+    @Test func aRequestThatForbidsStoringRemovesNothing() {
+        let cache = makeCache()
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "first"), for: request)
+        let forbids = Responses.request("/a", fields: ["Cache-Control": "no-store"])
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "second"), for: forbids)
+        #expect(cache.cachedResponse(for: request)?.data == Data("first".utf8))
+    }
+
     /// No lookup returns a part, so it must not take the place of the whole.
     @Test func aPartIsNotStoredForTheApp() {
         let cache = makeCache()

@@ -382,6 +382,9 @@ import Testing
         await #expect(throws: URLError.self) { for try await _ in cache.answers(for: request) {} }
         let session = URLSession(configuration: .ephemeral)
         await #expect(throws: URLError.self) { for try await _ in cache.answers(for: request, session: session) {} }
+        let file = scratch.appending("file")
+        await #expect(throws: URLError.self) { try await cache.file(for: request, at: file, fallback: .anyStored) }
+        await #expect(throws: URLError.self) { try await cache.data(for: request, within: 1, orNotOlderThan: 1) }
         let inline = URLRequest(url: try #require(URL(string: "data:text/plain,x")))
         let error = await #expect(throws: URLError.self) { try await cache.data(for: inline) }
         #expect(error?.code == .badServerResponse)
@@ -490,6 +493,8 @@ import Testing
         #expect(progress.totalUnitCount == 12)
         #expect(running.withLock { $0.most } <= 3)
         #expect(cache.contains(requests[11]))
+        // As many as there are.
+        #expect(await cache.prefetch(requests, maximumConcurrency: .max).map(\.request.url?.path) == ["/5"])
         let cancelled = Progress(totalUnitCount: 0)
         cancelled.cancel()
         let none = await cache.prefetch(requests, progress: cancelled)

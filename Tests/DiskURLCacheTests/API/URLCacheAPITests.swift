@@ -133,6 +133,31 @@ import Testing
         #expect(error.code == .invalidPattern && error.description.contains("read-only"))
     }
 
+    /// What an app has not filled in must not empty the cache.
+    @Test(arguments: ["", "h", "https", "https://", "no number", "another host"])
+    func aConditionThatIsNoneRemovesNothing(_ condition: String) async {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
+        var events = cache.events().makeAsyncIterator()
+        let date = Date(timeIntervalSince1970: .nan)
+        switch condition {
+        case "no number":
+            cache.removeCachedResponses(olderThan: date)
+            cache.removeCachedResponses(since: date)
+            cache.hub.emit(.problem(DiskURLCache.Error(.invalidPattern)))
+        case "another host": cache.markStale(for: request, host: "other.example")
+        default: cache.removeCachedResponses(urlPrefix: condition)
+        }
+        guard case .problem(let error)? = await events.next() else {
+            Issue.record("no event")
+            return
+        }
+        #expect(error.code == .invalidPattern && cache.contains(request))
+        cache.removeAllCachedResponses(from: .memory)
+        #expect(cache.contains(request))
+    }
+
     @Test func userInfoOfOtherTypesStaysInMemoryAndIsReported() async throws {
         final class Opaque {}
         let cache = makeCache()

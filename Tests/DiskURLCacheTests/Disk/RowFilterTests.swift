@@ -31,7 +31,7 @@ import Testing
                 let length = Int.random(in: 5...whole.count, using: &random)
                 guard let prefix = URLCanonicalizer.prefix(String(whole.prefix(length))) else { continue }
                 criteria.urlPrefix = prefix.text
-                criteria.host = prefix.host.map(HostName.init)
+                criteria.host = HostName(prefix.host)
             }
             if Bool.random(using: &random) { criteria.tags = ["y", "z"] }
             if Bool.random(using: &random) { criteria.storedAfter = start + Double.random(in: 0...4, using: &random) }

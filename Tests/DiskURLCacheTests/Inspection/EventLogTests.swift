@@ -98,9 +98,11 @@ struct EventLogTests {
             exchange.end()
         }
         _ = try await LoadReader(refused, from: cache, over: network).answer()
+        cache.isOffline = true
+        await #expect(throws: URLError.self) { try await LoadReader(refused, from: cache, over: network).answer() }
         log.flush()
         let events = DiskURLCache.EventLog.entries(in: file)
-        #expect(events.count == 8)
+        #expect(events.count == 9)
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.contains("SECRET") == keepsURLs && text.contains("example") == keepsURLs)
     }

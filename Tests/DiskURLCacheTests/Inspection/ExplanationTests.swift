@@ -55,6 +55,31 @@ struct ExplanationTests {
         return sections.first { $0.hasPrefix(topic.rawValue + "\n  ") } ?? ""
     }
 
+    /// The key has a digest of them, with the salt of the directory.
+    @Test func aKeyWithCredentialsIsTheStandardOne() throws {
+        let fields = ["Authorization": "Bearer x"]
+        store("/a", ["Cache-Control": "max-age=60"], for: fields)
+        let request = Responses.request("/a", fields: fields)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
+        for explanation in [cache.explanation(for: request), inspector.explanation(for: request, now: clock.now)] {
+            #expect(text(explanation, .key).contains("Authorization"))
+            #expect(!text(explanation, .key).contains("A key policy"))
+            #expect(explanation.outcome == .hit(.disk))
+        }
+    }
+
+    /// With the settings of another cache, too.
+    @Test func whatAClientHasStoredIsFoundWithoutItsVariant() throws {
+        let request = Responses.request("/a")
+        let fields = ["Cache-Control": "max-age=60", "Date": HTTPDate.format(clock.now)]
+        cache.core.store(Responses.cached(Responses.url("/a"), fields: fields), for: request, variant: "decoded")
+        cache.flush()
+        let inspector = try DiskURLCache.Inspector(directory: directory)
+        #expect(inspector.explanation(for: request, now: clock.now).outcome == .hit(.disk))
+        #expect(inspector.explanation(for: request, by: cache).outcome == .hit(.disk))
+        #expect(inspector.explanation(for: request, by: cache, variant: "coded").outcome == .miss(.notInCache))
+    }
+
     @Test func withNothingStoredItLoads() {
         let explanation = cache.explanation(for: Responses.request("/a#part"))
         #expect(explanation.outcome == .miss(.notInCache))

@@ -214,6 +214,26 @@ import Testing
         #expect(names == ["archive.tar"] && content == Data("other".utf8))
     }
 
+    @Test func whatCannotGetItsNameGoesOn() async throws {
+        change { $0.cuts = [300_000] }
+        await fails()
+        let files = FileManager.default
+        change { [file] in
+            $0.onRequest = { try? FileManager.default.createDirectory(at: file, withIntermediateDirectories: false) }
+        }
+        await #expect(throws: CocoaError.self) { _ = try await load() }
+        #expect(names == [".archive.tar.partial", ".archive.tar.partial.json", "archive.tar"])
+        // A folder that is there before is no target.
+        let count = origin.requests.count
+        await #expect(throws: CocoaError.self) { _ = try await load() }
+        #expect(origin.requests.count == count)
+        change { $0.onRequest = nil }
+        try files.removeItem(at: file)
+        _ = try await load()
+        #expect(content == Self.first && names == ["archive.tar"])
+        #expect(asked == ["all", "rest"])
+    }
+
     /// The app's closure would be asked with the whole body.
     @Test func theWholeIsNotStoredUnasked() async throws {
         var settings = DiskURLCache.Configuration(

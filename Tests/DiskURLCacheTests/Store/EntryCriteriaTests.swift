@@ -46,6 +46,19 @@ import Testing
         #expect([one].joined(withTags: [one, "a"]) == ["a", one])
     }
 
+    /// The library's own layers have these names.
+    @Test(arguments: ["memory", "fallback", "redis"]) func aStorageHasNoNameOfAnotherLayer(_ name: String) async throws
+    {
+        let storage = RecordingStorage()
+        storage.name = name
+        let cache = cache(storage, memory: 0)
+        let request = store("https://a.example/1", in: cache)
+        cache.removeAllCachedResponses(from: .fallback)
+        #expect(!cache.contains(request, in: .memory) && cache.contains(request, in: .disk))
+        let outcome = try await cache.data(for: request).report.outcome
+        #expect(outcome.description == (name == "redis" ? "hit (redis)" : "hit (storage)"))
+    }
+
     /// Each removal says where to look, and there are exactly the entries that match.
     @Test func theScopeFindsWhatMatches() throws {
         let storage = RecordingStorage()
@@ -197,6 +210,7 @@ final class RecordingStorage: DiskURLCache.EntryStorage, @unchecked Sendable {
     let beforeStore = Mutex<(@Sendable () -> Void)?>(nil)
     // Set before a cache has the storage.
     var isShared = false
+    var name = "storage"
 
     var all: [DiskURLCache.Entry] { entries.withLock { $0.values.flatMap(\.self) } }
     func entries(named name: String) -> [DiskURLCache.Entry]? { entries.withLock { $0[name] ?? [] } }

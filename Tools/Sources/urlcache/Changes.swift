@@ -175,7 +175,7 @@ struct Fill: AsyncParsableCommand {
         let outcomes = await load(requests, through: target)
         target.flush()
         for (request, outcome) in zip(requests, outcomes) {
-            let url = request.url?.absoluteString ?? ""
+            let url = withoutCredentials(request.url?.absoluteString ?? "")
             switch outcome {
             case .failed(let why): problems.append(Failure(url: url, hasAnswer: false, reason: why))
             case .refused(let why): problems.append(Failure(url: url, hasAnswer: true, reason: why))
@@ -196,21 +196,19 @@ struct Fill: AsyncParsableCommand {
             show("\(stored) of \(requests.count) are in \(cache.directory).")
         }
         try checkWritable(cache.url)
-        if readable {
-            try letOthersRead()
-        } else if !json {
-            show("Only user \(geteuid()) can read it; --readable lets every user.")
-        }
+        try setModes()
+        if !readable, !json { show("Only user \(geteuid()) can read it; --readable lets every user.") }
         if !problems.isEmpty { throw ExitCode(1) }
     }
 
-    /// The folders and the records: a program that only reads a folder needs no other file.
-    private func letOthersRead() throws {
+    /// Of the folders and the records: a program that only reads a folder needs no other file.
+    private func setModes() throws {
+        let (folder, file): (mode_t, mode_t) = readable ? (0o755, 0o644) : (0o700, 0o600)
         let records = cache.url.appendingPathComponent("records").path
         let names = try FileManager.default.contentsOfDirectory(atPath: records)
-        try setMode(0o755, S_IFDIR, of: cache.url.path)
-        try setMode(0o755, S_IFDIR, of: records)
-        for name in names { try setMode(0o644, S_IFREG, of: "\(records)/\(name)") }
+        try setMode(folder, S_IFDIR, of: cache.url.path)
+        try setMode(folder, S_IFDIR, of: records)
+        for name in names { try setMode(file, S_IFREG, of: "\(records)/\(name)") }
     }
 
     /// Changes the mode only if the file has this kind and a single name: any other file does not belong to this cache.
@@ -263,6 +261,13 @@ func webURL(_ text: String) throws -> URL {
     guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host?.isEmpty == false
     else { throw Problem("\"\(text)\" is not an http or https URL.") }
     return url
+}
+
+/// A URL as it is printed: without user name and password.
+func withoutCredentials(_ url: String) -> String {
+    guard var parts = URLComponents(string: url), parts.user != nil || parts.password != nil else { return url }
+    (parts.user, parts.password) = (nil, nil)
+    return parts.string ?? url
 }
 
 /// The text of an error. Foundation's text for most codes says only that the load failed, so the code is added.

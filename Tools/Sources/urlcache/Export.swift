@@ -6,7 +6,10 @@ import Foundation
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes entries as a HAR file (HTTP Archive 1.2) for a browser's developer tools.",
-        discussion: "A cache does not keep requests: the archive has their method and URL only.")
+        discussion: """
+            A cache does not keep requests: the archive has their method and URL only. The exit status is 1 if the body of an entry cannot \
+            be read: it is damaged, or was removed meanwhile. The archive has such an entry without its body.
+            """)
 
     @OptionGroup var cache: CacheDirectory
     @OptionGroup var filter: Filter
@@ -26,17 +29,23 @@ struct Export: ParsableCommand {
             $0.problem == nil && $0.status != nil && filter.matches($0)
         }
         let progress = Progress("Writing:")
+        var unreadable: [String] = []
         let entries = records.enumerated().map { index, record in
             progress.show(index, records.count)
-            return Archive.Entry(record, body: headersOnly ? nil : inspector.body(of: record))
+            let body = headersOnly ? nil : inspector.body(of: record)
+            if !headersOnly, body == nil { unreadable.append(record.fileName) }
+            return Archive.Entry(record, body: body)
         }
         progress.show(records.count, records.count)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let archive = Data(escapingControls(try encoder.encode(Archive(entries))).utf8)
         try write(archive, toFile: har)
-        if json { return try printJSON(FileFacts(file: har, entries: entries.count, bytes: archive.count)) }
-        show("\(entries.count) entries in \(har).")
+        try tell(of: FileFacts(file: har, entries: entries.count, bytes: archive.count), json: json)
+        if let first = unreadable.first {
+            let others = unreadable.count > 1 ? " and \(unreadable.count - 1) others" : ""
+            throw Problem("The body of \(first)\(others) cannot be read: see urlcache verify.")
+        }
     }
 }
 
@@ -45,6 +54,13 @@ struct FileFacts: Encodable {
     let file: String
     let entries: Int
     let bytes: Int
+}
+
+/// Says what was written; nothing if that was standard output, which has the file and no more.
+func tell(of facts: FileFacts, json: Bool) throws {
+    guard facts.file != "/dev/stdout" else { return }
+    if json { return try printJSON(facts) }
+    show("\(facts.entries) entries in \(facts.file), \(byteCount(facts.bytes)).")
 }
 
 /// HTTP Archive 1.2, with the members that a cache knows.

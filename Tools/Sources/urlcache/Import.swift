@@ -8,7 +8,8 @@ struct Import: ParsableCommand {
         abstract: "Stores the responses of a HAR file, such as a browser's developer tools save, in a cache.",
         discussion: """
             Responses to GET are stored as if they had just arrived: how old they are is said by their Date and Age. Not stored are \
-            responses without their body in the file, texts in a charset that is not known, and those that a cache may not store. Values of Authorization and cookies are \
+            responses without their body in the file, texts in a charset that is not known, and those that a cache may not store; of several \
+            responses of a URL the last one that may be stored stays. Values of Authorization and cookies are \
             written only as salted digests, if at all. The exit status is 1 if nothing is stored.
             """)
 
@@ -70,12 +71,13 @@ struct Import: ParsableCommand {
         try cache.checkPlace()
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
         if let error = target.openingError { throw Problem("\(error)") }
-        let notStored = entries.filter { entry in
-            guard let (request, response) = Self.exchange(entry) else { return true }
-            target.storeCachedResponse(response, for: request)
-            return !target.contains(request)
-        }.map(\.request.url)
+        let exchanges = entries.map(Self.exchange)
+        for (request, response) in exchanges.compactMap({ $0 }) { target.storeCachedResponse(response, for: request) }
         target.flush()
+        // Asked at the end: an entry may have been replaced by a later one that is not stored.
+        let notStored = zip(entries, exchanges).filter { _, exchange in
+            exchange.map { !target.contains($0.0) } ?? true
+        }.map { withoutCredentials($0.0.request.url) }
         let stored = entries.count - notStored.count
         if json {
             try printJSON(

@@ -47,8 +47,7 @@ struct Report: ParsableCommand {
             longestPath = longestPath * 2 / 3
         } while page.utf8.count > Self.wantedLength && longestPath >= 70
         try write(Data(page.utf8), toFile: html)
-        if json { return try printJSON(FileFacts(file: html, entries: intact.count, bytes: page.utf8.count)) }
-        show("\(intact.count) entries in \(html), \(byteCount(page.utf8.count)).")
+        try tell(of: FileFacts(file: html, entries: intact.count, bytes: page.utf8.count), json: json)
     }
 
     /// The length in bytes that a page with 10,000 entries should not exceed. With more entries it may be longer.

@@ -78,6 +78,7 @@ struct Show: ParsableCommand {
             }
             return
         }
+        if let problem = record.problem { throw Problem("records/\(record.fileName) cannot be read: \(problem).") }
         let now = Date()
         var facts: [(String, String)] = [
             ("URL", record.url ?? "not kept by this cache"), ("method", record.method ?? "-"),

@@ -124,7 +124,9 @@ struct ProgramLog: ParsableArguments {
     }
 
     static func missing(_ file: URL) -> Shown {
-        "There is no event log at \(file.path): does the program hold an EventLog of its cache?"
+        FileManager.default.fileExists(atPath: file.path)
+            ? "The event log at \(file.path) has no event yet."
+            : "There is no event log at \(file.path): does the program hold an EventLog of its cache?"
     }
 }
 
@@ -232,7 +234,7 @@ struct Span: ExpressibleByArgument, CustomStringConvertible {
     init?(argument: String) {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         guard let unit = argument.last.flatMap({ units[$0] }), let number = Double(argument.dropLast()), number >= 0,
-            number.isFinite
+            (number * unit).isFinite
         else { return nil }
         seconds = number * unit
     }

@@ -93,7 +93,8 @@ struct Why: AsyncParsableCommand {
         guard (1...2).contains(arguments.count) else {
             throw ValidationError("Give a URL, and a directory before it if any.")
         }
-        for field in header where !field.contains(":") {
+        for field in header
+        where field.split(separator: ":", omittingEmptySubsequences: false)[0].isEmpty || !field.contains(":") {
             throw ValidationError("\"\(field)\" is no header field: write 'Name: value'.")
         }
     }
@@ -129,7 +130,7 @@ struct Why: AsyncParsableCommand {
         // A request that may change something at the origin is sent only with --load.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
         let isSent = load || (inspector == nil && isSafe)
-        var facts = Facts(method: method, url: text)
+        var facts = Facts(method: method, url: withoutCredentials(text))
         if isSent {
             let sentAt = Date()
             let response = try await head(of: request)

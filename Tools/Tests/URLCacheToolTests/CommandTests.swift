@@ -52,6 +52,9 @@ import Testing
         let (first, second) = (scratch.path("first"), scratch.path("second"))
         expect(0, "^3 of 5 are in", try Tool.run("import", archive, first))
         expect(0, "^3 entries in", try Tool.run("export", first, "--har", again))
+        // Standard output has the file, and nothing else.
+        let printed = try Tool.run("export", first, "--har", "/dev/stdout").output
+        #expect(try JSONSerialization.jsonObject(with: Data(printed.utf8)) is [String: Any])
         expect(0, "^3 of 3 are in", try Tool.run("import", again, second))
         for cache in [first, second] {
             for (path, body) in [("/latin", Data([0xE9])), ("/plain", Data([0xC3, 0xA9])), ("/marked", marked)] {
@@ -85,7 +88,15 @@ import Testing
         try file.write(contentsOf: Data("x".utf8))
         try file.close()
         expect(1, "^damaged +records/\(record.lastPathComponent)", try Tool.run("verify", cache))
+        let archive = scratch.path("damaged.har")
+        expect(1, "body of \(record.lastPathComponent) cannot be read", try Tool.run("export", cache, "--har", archive))
+        expect(0, "^300 entries", try Tool.run("export", cache, "--har", archive, "--headers-only"))
         #expect(FileManager.default.fileExists(atPath: record.path), "verify removes nothing")
+        expect(0, "^Removed 1 entries", try Tool.run("remove", cache, "--damaged"))
+        let torn = try #require(try scratch.files(in: cache + "/records").first)
+        try Data("torn".utf8).write(to: torn)
+        expect(
+            1, "records/\(torn.lastPathComponent) cannot be read", try Tool.run("show", cache, torn.lastPathComponent))
         expect(0, "^Removed 1 entries", try Tool.run("remove", cache, "--damaged"))
         try Data("garbage".utf8).write(to: URL(fileURLWithPath: cache + "/index.plist"))
         expect(0, "^The index is damaged, or of another version", try Tool.run("verify", cache))
@@ -227,13 +238,48 @@ import Testing
             try Tool.run("why", cache, String(listed[url]), "--header", "Accept-Language: en"))
     }
 
-    /// A number that no event has is passed over.
-    @Test func aLogWithOddNumbersIsReported() throws {
+    /// A number that no event has is passed over, and no sum of others overflows.
+    @Test(arguments: [Int.max, 1 << 50, 1 << 40]) func aLogWithOddNumbersIsReported(bytes: Int) throws {
         let cache = try scratch.demo(entries: 30, withLoads: false)
-        let line =
-            "{\"event\":\"load\",\"outcome\":\"hit\",\"layer\":\"memory\",\"at\":1e300,\"bytes\":9223372036854775807}\n"
-        try Data(line.utf8).write(to: URL(fileURLWithPath: cache + "/events.jsonl"))
+        let line = """
+            {"at":1790000000,"event":{"load":{"_0":{"url":"https://example.com/a","method":"GET","outcome":{"hit":{"_0":\
+            "memory"}},"status":200,"bytes":\(bytes),"duration":0.1,"startedAt":1790000000,"isCollapsed":false,\
+            "cacheStatus":""}}}}
+
+            """
+        let lines = String(repeating: line, count: 8_200)
+        try Data(lines.utf8).write(to: URL(fileURLWithPath: cache + "/events.jsonl"))
         expect(0, "^30 entries", try Tool.run("report", cache, "--html", scratch.path("few.html")))
+        expect(0, bytes == 1 << 40 ? "8200" : "30", try Tool.run("stats", cache))
+        expect(bytes == 1 << 40 ? 0 : 1, "", try Tool.run("top", cache, "--once"))
+    }
+
+    @Test func argumentsThatAreNoneAreTold() throws {
+        let cache = try scratch.demo(entries: 30)
+        expect(64, "no header field", try Tool.run("why", cache, "https://example.com/", "--header", ":"))
+        expect(64, "no header field", try Tool.run("why", cache, "https://example.com/", "--header", ": x"))
+        expect(64, "", try Tool.run("top", cache, "--once", "--last", "1e308d"))
+        try Data().write(to: URL(fileURLWithPath: cache + "/events.jsonl"))
+        expect(1, "has no event yet", try Tool.run("watch", cache, "--once"))
+        expect(1, "^There is no event log at", try Tool.run("watch", cache, "--once", "--log", scratch.path("none")))
+    }
+
+    /// Of several responses of a URL the last one may not be stored.
+    @Test func whatIsNotThereAtTheEndIsNotImported() throws {
+        func entry(_ path: String, _ control: String, status: Int = 200) -> String {
+            """
+            {"request": {"method": "GET", "url": "https://ada:SECRET@example.com/\(path)", "headers": []},
+            "response": {"status": \(status), "headers": [{"name": "Cache-Control", "value": "\(control)"}],
+            "content": {"text": "a"}}}
+            """
+        }
+        let entries = [entry("a", "max-age=60"), entry("a", "no-store"), entry("b", "no-store")]
+        let archive = scratch.path("archive.har")
+        try Data("{\"log\": {\"entries\": [\(entries.joined(separator: ","))]}}".utf8)
+            .write(to: URL(fileURLWithPath: archive))
+        let run = try Tool.run("import", archive, scratch.path("cache"))
+        expect(1, "^0 of 3 are in", run)
+        #expect(!run.output.contains("SECRET") && run.output.contains("example.com/b"))
     }
 
     #if os(Linux)
@@ -273,6 +319,15 @@ import Testing
             for file in try scratch.files(in: cache + "/records") {
                 #expect((try Scratch.mode(of: file.path) ?? 0) & 0o444 == 0o444)
             }
+            expect(0, "^Only user", try Tool.run("fill", cache, origin.url + "/turned"))
+            for file in try scratch.files(in: cache + "/records") {
+                #expect(try Scratch.mode(of: file.path) == 0o600)
+            }
+            #expect(try Scratch.mode(of: cache) == 0o700)
+            let named = origin.url.replacingOccurrences(of: "http://", with: "http://ada:SECRET@")
+            let refused = try Tool.run("fill", cache, named + "/escape")
+            expect(1, "^not stored", refused)
+            #expect(!refused.output.contains("SECRET"))
             // Also what a program's event log says: an outcome's layer, a reason.
             let bad = "text/x\\u001b[2J\\u202e\\n"
             let load = """

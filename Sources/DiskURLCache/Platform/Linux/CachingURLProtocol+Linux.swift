@@ -75,7 +75,7 @@
             // Used on `queue` only, where Foundation also starts and stops it.
             nonisolated(unsafe) let own = self
             CacheCore.lookupQueue.async {
-                _ = cache.store.salt?.bytes
+                _ = cache.salt?.bytes
                 queue.async { own.startLoading() }
             }
         }

@@ -127,7 +127,7 @@ function won() {
     make("p", "Then this page shows the hit ratio over time, the most frequent misses with their reasons, and the reasons for which responses were not stored. The log is in the cache’s folder, with mode 0600.", box, "hint");
     return;
   }
-  if (!loads.loads) { make("p", "The log has no load of this host and time.", box); return; }
+  if (!loads.loads) { make("p", only.host && log.series.length > 60 && !log.series.some(s => s.host === only.host) ? "This page has the loads of the 60 busiest hosts, and of all together." : "The log has no load of this host and time.", box); return; }
   const big = make("div", null, box, "big");
   const number = (value, name) => { const group = make("div", null, big); make("b", value, group); make("span", name, group); };
   number(count(loads.hits + loads.revalidated), `of ${many(loads.loads, "load", "loads")} were answered from the cache: ${count(loads.hits)} without a request, ${count(loads.revalidated)} after a 304`);
