@@ -104,5 +104,5 @@ class Origin:
         elif "Content-Length" not in out:
             lines.append(("Content-Length", str(len(body))))
         head = [f"HTTP/1.1 {status} X"] + [f"{field}: {value}" for field, value in lines if value is not None]
-        body = body if method != "HEAD" else ""
-        return ("\r\n".join(head) + "\r\n\r\n" + body).encode("latin-1"), one.get("cut", False)
+        is_cut = method != "HEAD" and body != "" and int(out.get("Content-Length", "0")) > len(body)
+        return ("\r\n".join(head) + "\r\n\r\n" + (body if method != "HEAD" else "")).encode("latin-1"), is_cut
