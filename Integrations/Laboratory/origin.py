@@ -5,10 +5,19 @@ from email.utils import formatdate
 CONDITIONS = ("if-modified-since", "if-none-match", "if-range", "range")
 
 
-def value_of(value, number, now):
-    """A date from now, or the value with the number of the answer."""
+def dated(value, now):
+    """For `@` and a number the date so many seconds from now, in the form of strftime that may follow; any other value as it is."""
+    if not value.startswith("@"):
+        return value
+    seconds, _, form = value[1:].partition(" ")
+    return time.strftime(form, time.gmtime(now + int(seconds))) if form else formatdate(now + int(seconds), usegmt=True)
+
+
+def value_of(value, number, now, name):
+    """A date from now, or the value with the number of the answer, and with the name of the history for `%h`."""
     if value.startswith("@"):
-        return formatdate(now + int(value[1:]), usegmt=True)
+        return dated(value, now)
+    value = value.replace("%h", name)
     return value % number if "%d" in value else value
 
 
@@ -26,7 +35,7 @@ class Connection(asyncio.Protocol):
             fields = {}
             for line in head[1:]:
                 name, _, value = line.partition(":")
-                fields[name.lower()] = value.strip()
+                fields[name.lower()] = f"{fields[name.lower()]}, {value.strip()}" if name.lower() in fields else value.strip()
             if "chunked" in fields.get("transfer-encoding", ""):
                 # The only body that is sent is "x", of which some make a chunk.
                 body = self.data.find(b"0\r\n\r\n", end + 4) + 5
@@ -38,13 +47,16 @@ class Connection(asyncio.Protocol):
                 return
             self.data = self.data[body:]
             method, target, _ = head[0].split(" ", 2)
-            self.transport.write(self.origin.answer(method, target, fields))
+            answer, ends = self.origin.answer(method, target, fields)
+            self.transport.write(answer)
+            if ends:
+                return self.transport.close()
 
 
 class Origin:
     def __init__(self):
         self.histories = {}
-        # What each history was asked: (method, path, names of conditions, the number of the answer).
+        # What each history was asked: (method, path, names of conditions, all fields, the number of the answer).
         self.asked = {}
 
     async def start(self):
@@ -59,22 +71,27 @@ class Origin:
         del self.histories[name], self.asked[name]
 
     def answer(self, method, target, fields):
+        """The bytes of an answer, and whether the connection ends with them: before they are whole, or, for the status 0, without any."""
         _, name, path = target.split("?")[0].split("/")[-3:]
         history = self.histories.get(name)
         if history is None:
-            return b"HTTP/1.1 404 Unknown\r\nContent-Length: 0\r\n\r\n"
+            return b"HTTP/1.1 404 Unknown\r\nContent-Length: 0\r\n\r\n", False
         answers, asked = history["answers"][path], self.asked[name]
         number = 1 + sum(1 for one in asked if one["path"] == path)
         conditions = [field for field in CONDITIONS if field in fields]
-        asked.append({"method": method, "path": path, "conditions": conditions, "number": number, "status": 0})
+        asked.append({"method": method, "path": path, "conditions": conditions, "fields": fields, "number": number, "status": 0})
         one = answers[min(number, len(answers)) - 1]
         now = time.time()
-        out, status, body = {}, one["status"], f"{path}{number}"
-        for field, value in one["fields"]:
-            out[field] = value_of(value, number, now)
-        out.setdefault("Date", formatdate(now, usegmt=True))
+        status, body = one["status"], one.get("body", f"{path}{number}")
+        if status == 0:
+            return b"", True
+        # Lines, of which a name may have several, and the value None means that there is none.
+        lines = [(field, value and value_of(value, number, now, name)) for field, value in one["fields"]]
+        out = dict(lines)
+        if "Date" not in out:
+            lines.append(("Date", formatdate(now, usegmt=True)))
         tag = out.get("ETag")
-        if status == 200 and method in ("GET", "HEAD"):
+        if status == 200 and method in ("GET", "HEAD") and not one.get("whole"):
             if "if-none-match" in fields:
                 weak = [part.strip().removeprefix("W/") for part in fields["if-none-match"].split(",")]
                 if "*" in weak or tag and tag.removeprefix("W/") in weak:
@@ -84,7 +101,8 @@ class Origin:
         asked[-1]["status"] = status
         if status in (204, 304):
             body = ""
-        else:
-            out["Content-Length"] = str(len(body))
-        lines = [f"HTTP/1.1 {status} X"] + [f"{field}: {value}" for field, value in out.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n" + (body if method != "HEAD" else "")).encode("latin-1")
+        elif "Content-Length" not in out:
+            lines.append(("Content-Length", str(len(body))))
+        head = [f"HTTP/1.1 {status} X"] + [f"{field}: {value}" for field, value in lines if value is not None]
+        is_cut = method != "HEAD" and body != "" and int(out.get("Content-Length", "0")) > len(body)
+        return ("\r\n".join(head) + "\r\n\r\n" + (body if method != "HEAD" else "")).encode("latin-1"), is_cut

@@ -41,7 +41,8 @@ FAULTS = [
     ("max-stale is stronger than must-revalidate", "HTTP/SharedCache.swift",
      "mustRevalidate || (isShared", "mustRevalidate && planted != 9 || (isShared"),
     ("a restart forgets how old an answer is", "Disk/Records/MetadataCodec.swift",
-     "responseTime: responseTime, vary: vary)", "responseTime: planted == 10 ? Date() : responseTime, vary: vary)"),
+     "requestTime: requestTime,\n            responseTime: responseTime, vary: vary)",
+     "requestTime: planted == 10 ? Date() : requestTime, responseTime: planted == 10 ? Date() : responseTime, vary: vary)"),
 ]
 
 

@@ -1,5 +1,5 @@
 """Those who play a history: caches behind a socket, libraries in this process, and programs. Each loads one request after the other, and says what
-its client got: the status, the body, and the fields `Age` and `X-One`."""
+its client got: the status, the body, and the fields by their names in lower case."""
 import asyncio, importlib.metadata, json, os, pathlib, re, shutil, signal, socket, subprocess, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -100,7 +100,7 @@ class ProxyClient:
         for attempt in (1, 2):
             if self.writer is None:
                 self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
-            body = "x" if method in ("POST", "PUT") else ""
+            body = "x" if method in ("POST", "PUT", "PATCH") else ""
             lines = [f"{method} {target} HTTP/1.1", "Host: origin.example"] + [f"{name}: {value}" for name, value in fields]
             if body:
                 lines.append("Content-Length: 1")
@@ -110,12 +110,15 @@ class ProxyClient:
             except (asyncio.IncompleteReadError, ConnectionError):
                 # A cache closes a connection that was idle.
                 self.close()
-        return 0, "", None, None
+        return 0, "", {}
 
     async def answer(self, method):
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         status = int(head[0].split(" ")[1])
-        fields = {line.split(":", 1)[0].lower(): line.split(":", 1)[1].strip() for line in head[1:] if ":" in line}
+        fields = {}
+        for name, _, value in (line.partition(":") for line in head[1:]):
+            name, value = name.lower(), value.strip()
+            fields[name] = f"{fields[name]}, {value}" if name in fields else value
         body = b""
         if method == "HEAD" or status in (204, 304):
             pass
@@ -130,7 +133,7 @@ class ProxyClient:
             body = await self.reader.read()
         if fields.get("connection", "").lower() == "close":
             self.close()
-        return status, body.decode("latin-1"), fields.get("age"), fields.get("x-one")
+        return status, body.decode("latin-1"), fields
 
     def close(self):
         if self.writer:
@@ -290,12 +293,12 @@ class LibraryClient:
         self.origin, self.request = origin, request
 
     async def load(self, method, target, fields):
-        data = "x" if method in ("POST", "PUT") else None
+        data = "x" if method in ("POST", "PUT", "PATCH") else None
         def run():
             try:
                 return self.request(method, self.origin + target, dict(fields), data)
             except Exception:
-                return 0, "", None, None
+                return 0, "", {}
         return await asyncio.get_running_loop().run_in_executor(None, run)
 
 
@@ -326,7 +329,7 @@ def hishel():
 
 
 def plainly(response):
-    return response.status_code, response.text, response.headers.get("Age"), response.headers.get("X-One")
+    return response.status_code, response.text, {name.lower(): value for name, value in response.headers.items()}
 
 
 def libraries():
@@ -400,7 +403,7 @@ def coded_as_json(number, way, method, url, fields):
 
 def decoded_from_json(line):
     answer = json.loads(line)
-    return answer["id"], answer["status"], answer["body"], answer.get("age"), answer.get("one")
+    return answer["id"], answer["status"], answer["body"], answer["fields"]
 
 
 def coded_by_tabs(number, way, method, url, fields):
@@ -408,8 +411,8 @@ def coded_by_tabs(number, way, method, url, fields):
 
 
 def decoded_from_tabs(line):
-    number, status, body, age, one = line.decode().rstrip("\n").split("\t")
-    return int(number), int(status), body, age or None, one or None
+    number, status, body, *fields = line.decode().rstrip("\n").split("\t")
+    return int(number), int(status), body, dict(zip(fields[::2], fields[1::2]))
 
 
 class Ours:

@@ -56,7 +56,9 @@ struct Caches: Sendable {
     }
 
     private func loaded(_ data: Data, _ response: HTTPURLResponse) -> Player.Loaded {
-        .init(status: response.statusCode, body: data) { response.value(forHTTPHeaderField: $0) }
+        .init(
+            status: response.statusCode, body: data,
+            fields: response.allHeaderFields.map { ("\($0.key)", "\($0.value)") })
     }
 
     private func request(_ order: Player.Order) throws -> URLRequest {
@@ -68,7 +70,7 @@ struct Caches: Sendable {
         return request
     }
 
-    private func sendsBody(_ order: Player.Order) -> Bool { order.method == "POST" || order.method == "PUT" }
+    private func sendsBody(_ order: Player.Order) -> Bool { ["POST", "PUT", "PATCH"].contains(order.method) }
 
     #if canImport(CachingHTTPClient)
         private func loadByClient(_ order: Player.Order) async throws -> Player.Loaded {
@@ -79,10 +81,9 @@ struct Caches: Sendable {
             let client = order.way == "client" ? client : sharedClient
             let response = try await client.execute(request, timeout: .seconds(15))
             let body = try await response.body.collect(upTo: 1 << 20)
-            let headers = response.headers
-            return .init(status: Int(response.status.code), body: Data(body.readableBytesView)) {
-                headers.first(name: $0)
-            }
+            return .init(
+                status: Int(response.status.code), body: Data(body.readableBytesView),
+                fields: response.headers.map { ($0.name, $0.value) })
         }
     #else
         private func loadByClient(_ order: Player.Order) async throws -> Player.Loaded {

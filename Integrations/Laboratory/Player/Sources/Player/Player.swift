@@ -20,21 +20,23 @@ import Foundation
         /// 0 for an error.
         var status = 0
         var body = ""
-        var age: String?
-        var one: String?
+        /// By names in lower case; of several field lines of a name the values, with commas between them.
+        var fields: [String: String] = [:]
 
         init(id: Int, _ loaded: Loaded?) {
             self.id = id
             guard let loaded else { return }
             (status, body) = (loaded.status, String(decoding: loaded.body, as: UTF8.self))
-            (age, one) = (loaded.field("Age"), loaded.field("X-One"))
+            for (name, value) in loaded.fields {
+                fields.merge([name.lowercased(): value]) { "\($0), \($1)" }
+            }
         }
     }
 
     struct Loaded {
         var status: Int
         var body: Data
-        var field: (String) -> String?
+        var fields: [(String, String)]
     }
 
     static func main() async throws {
