@@ -23,7 +23,12 @@ extension DiskURLCache.Inspector {
         var removed = 0
         for (done, record) in records.enumerated() {
             progress(done, records.count)
-            if store.removeRecord(record.name, sequence: record.sequence) == .removed { removed += 1 }
+            switch store.removeRecord(record.name, sequence: record.sequence) {
+            case .removed: removed += 1
+            // A cache removes what is torn by itself, when it is opened.
+            case .notThere where record.problem?.code == .damaged: removed += 1
+            case .notThere, .kept: break
+            }
         }
         progress(records.count, records.count)
         store.flush()
