@@ -49,8 +49,10 @@ const port = await freePort()
 const settings = { npm_config_port: port, npm_config_protocol: 'http', npm_config_pidfile: join(folder, 'pid') }
 const server = spawn('node', ['test-engine/server/server.mjs'], { cwd: checkout, env: { ...process.env, ...settings }, stdio: 'ignore' })
 const proxy = spawn(program, [`http://127.0.0.1:${port}`, join(folder, 'cache')], { stdio: ['pipe', 'pipe', 'inherit'] })
+const ended = once(proxy, 'exit').then(() => { throw new Error('SuiteProxy has ended') })
+ended.catch(() => {})
 try {
-    const [line] = await once(createInterface({ input: proxy.stdout }), 'line')
+    const [line] = await Promise.race([once(createInterface({ input: proxy.stdout }), 'line'), ended])
     for (let tries = 0; tries < 100 && !await fetch(`http://127.0.0.1:${port}/`).then(() => true, () => false); tries++) {
         await new Promise(resolve => setTimeout(resolve, 100))
     }
@@ -61,7 +63,7 @@ try {
 } finally {
     server.kill()
     proxy.stdin.end()
-    if (proxy.exitCode === null) await once(proxy, 'exit')
+    await ended.catch(() => {})
     rmSync(folder, { recursive: true })
 }
 

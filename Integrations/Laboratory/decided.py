@@ -4,7 +4,7 @@ answer; a difference without a row is one that nobody has decided yet.
 A row that says that ours is right, or may choose, says when; the oracle has judged each answer of ours before, so no row is asked about one that it
 forbids."""
 import collections, re
-from oracle import ADVISORY, directives, field
+from oracle import ADVISORY, directives, field, opaque_of
 
 
 def compares(ours, other):
@@ -54,7 +54,8 @@ class Difference:
         fields = self.used.answer["fields"] if self.used else []
         for one in reversed(self.confirmations):
             new = one.answer["fields"]
-            if field(fields, "ETag") in (None, field(new, "ETag")) or field(new, "ETag") is None:
+            tags = opaque_of(field(fields, "ETag"), self.used.number), opaque_of(field(new, "ETag"), one.number)
+            if None in tags or tags[0] == tags[1]:
                 fields = [old for old in fields if field(new, old[0]) is None] + list(new)
         return fields
 

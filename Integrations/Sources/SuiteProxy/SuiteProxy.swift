@@ -29,11 +29,16 @@ enum SuiteProxy {
         let client = CachingHTTPClient(
             cache: DiskURLCache(configuration: storage), configuration: configuration, followsRedirects: false)
         let proxy = try await Origin { request, answer in
+            let response: HTTPClientResponse
             do {
-                try await pass(request, to: arguments[1], by: client, answer)
+                response = try await ask(arguments[1], request, by: client)
             } catch {
-                try await answer.whole(.badGateway, [:], "\(error)")
+                return try await answer.whole(.badGateway, [:], "\(error)")
             }
+            // An error in the body ends the connection.
+            try await answer.head(response.status, passedOn(response.headers, isAnswer: true))
+            guard request.head.method != .HEAD else { return }
+            for try await piece in response.body { try await answer.piece(piece) }
         }
         FileHandle.standardOutput.write(Data("\(proxy.port)\n".utf8))
         // It ends when its input does.
@@ -41,18 +46,15 @@ enum SuiteProxy {
         try await client.shutdown()
     }
 
-    private static func pass(
-        _ request: Origin.Request, to origin: String, by client: CachingHTTPClient, _ answer: Origin.Answer
-    ) async throws {
+    private static func ask(
+        _ origin: String, _ request: Origin.Request, by client: CachingHTTPClient
+    ) async throws -> HTTPClientResponse {
         var asked = HTTPClientRequest(url: origin + request.path)
         // SwiftNIO reads `M-SEARCH`, and would write `MSEARCH`.
         asked.method = request.head.method == .MSEARCH ? .RAW(value: "M-SEARCH") : request.head.method
         asked.headers = passedOn(request.head.headers)
         if request.body.readableBytes > 0 { asked.body = .bytes(request.body) }
-        let response = try await client.execute(asked, timeout: .seconds(10))
-        try await answer.head(response.status, passedOn(response.headers, isAnswer: true))
-        guard request.head.method != .HEAD else { return }
-        for try await piece in response.body { try await answer.piece(piece) }
+        return try await client.execute(asked, timeout: .seconds(10))
     }
 
     /// RFC 9110 §7.6.1: what `Connection` names is for one connection only.

@@ -208,6 +208,20 @@ final class DestinationFile: Sendable {
     /// The body is whole: the file gets its name. If another file has it by now, that one is replaced, or it is an
     /// error.
     func publish() throws {
+        do {
+            try giveName()
+        } catch {
+            // A later download has only its end to ask for.
+            keepPart()
+            throw error
+        }
+        // Last: until the file has its name, a later download can go on with it. A description that stays all the same
+        // is of no file, and is refused.
+        if isResumable { _ = unlink(description.path) }
+        state.withLock { $0.isTemporary = false }
+    }
+
+    private func giveName() throws {
         if replacesFile {
             if rename(temporary.path, url.path) != 0 { throw Self.error(errno, url) }
         } else if link(temporary.path, url.path) != 0 {
@@ -221,9 +235,6 @@ final class DestinationFile: Sendable {
         } else {
             _ = unlink(temporary.path)
         }
-        // Last: until the file has its name, a later download can go on with it.
-        if isResumable { _ = unlink(description.path) }
-        state.withLock { $0.isTemporary = false }
     }
 
     /// The error as Foundation's own functions for files throw it.

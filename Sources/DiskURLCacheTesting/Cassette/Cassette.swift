@@ -51,8 +51,9 @@ extension DiskURLCache {
         ///   - folder: of the recorded answers, one JSON file for each, to be kept with the tests.
         ///   - configuration: of the session that sends requests to be recorded; nil to replay.
         ///   - names: of query items, items of a URL-encoded form and members of JSON objects whose value is a secret,
-        ///     in lower case. What is under such a name is `withheld` in the file, and for who replays it. In JSON
-        ///     `key` and `code` are seldom secrets, so they are kept there, and so are `null`, `true` and `false`.
+        ///     in lower case. A text under such a name is `withheld` in the file, and for who replays it, and a number
+        ///     is 0; `null`, `true`, `false`, 0 and 1 stay. In JSON `key` and `code` are seldom secrets, so they are
+        ///     kept there.
         /// - Throws: the error of reading a file, or of making the folder.
         public init(
             at folder: URL, recordingWith configuration: URLSessionConfiguration? = nil,

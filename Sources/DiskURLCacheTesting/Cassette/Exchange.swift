@@ -153,21 +153,23 @@ struct Secrets {
         }.joined(separator: "&")
     }
 
+    /// Each value keeps its kind, so that a replay is decoded as the recording was.
+    /// - Parameter isSecret: it is under the name of a secret: its texts become `withheld`, and its numbers 0.
     /// - Returns: nil if there is no secret, so that the bytes stay as they are.
-    private func withheld(inJSON value: Any) -> Any? {
+    private func withheld(inJSON value: Any, isSecret: Bool = false) -> Any? {
         if let list = value as? [Any] {
-            let changed = list.map(withheld(inJSON:))
+            let changed = list.map { withheld(inJSON: $0, isSecret: isSecret) }
             return changed.contains { $0 != nil } ? zip(changed, list).map { $0 ?? $1 } : nil
         }
-        guard var object = value as? [String: Any] else { return nil }
+        guard var object = value as? [String: Any] else {
+            if !isSecret || value is NSNull || value is Bool { return nil }
+            return value is String ? Self.withheld : 0
+        }
         var isChanged = false
         for (name, member) in object {
             let plain = name.lowercased()
-            let mayBeSecret = !(member is NSNull || member is Bool)
-            if mayBeSecret, names.contains(plain), plain != "key", plain != "code" {
-                object[name] = Self.withheld
-                isChanged = true
-            } else if let changed = withheld(inJSON: member) {
+            let isNamed = names.contains(plain) && plain != "key" && plain != "code"
+            if let changed = withheld(inJSON: member, isSecret: isSecret || isNamed) {
                 object[name] = changed
                 isChanged = true
             }

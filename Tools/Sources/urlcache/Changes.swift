@@ -142,7 +142,10 @@ struct Fill: AsyncParsableCommand {
     @Option(help: "Requests at a time.")
     var concurrency = 4
 
-    @Flag(help: "Let every user read the cache (modes 0755 and 0644). Without this flag only its owner can.")
+    @Flag(
+        help: """
+            Let every user read the cache (modes 0755 and 0644). Without this flag only its owner can, also what an earlier fill let others read.
+            """)
     var readable = false
 
     @Flag(help: "Print JSON.")
@@ -212,14 +215,18 @@ struct Fill: AsyncParsableCommand {
     }
 
     /// Changes the mode only if the file has this kind and a single name: any other file does not belong to this cache.
+    /// A program that uses the cache may have removed it meanwhile.
     private func setMode(_ mode: mode_t, _ kind: mode_t, of path: String) throws {
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        if file < 0, errno == ENOENT || !readable { return }
         guard file >= 0 else { throw Problem("\(path) cannot be opened", errno: errno) }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == kind, kind == S_IFDIR || status.st_nlink == 1 else {
             return
         }
+        // What belongs to another user is theirs to close.
+        guard readable || status.st_uid == geteuid() else { return }
         guard fchmod(file, mode) == 0 else { throw Problem("The mode of \(path) cannot be changed", errno: errno) }
     }
 
@@ -237,7 +244,7 @@ struct Fill: AsyncParsableCommand {
                 guard let index = waiting.popFirst() else { return }
                 group.addTask { (index, await Self.load(requests[index], through: target)) }
             }
-            for _ in 0..<max(1, concurrency) { startNext() }
+            for _ in 0..<min(max(1, concurrency), requests.count) { startNext() }
             for await (index, outcome) in group {
                 outcomes[index] = outcome
                 startNext()

@@ -43,8 +43,7 @@ struct Export: ParsableCommand {
         try write(archive, toFile: har)
         try tell(of: FileFacts(file: har, entries: entries.count, bytes: archive.count), json: json)
         if let first = unreadable.first {
-            let others = unreadable.count > 1 ? " and \(unreadable.count - 1) others" : ""
-            throw Problem("The body of \(first)\(others) cannot be read: see urlcache verify.")
+            throw Problem("\(unreadable.count) bodies cannot be read, such as that of \(first): see urlcache verify.")
         }
     }
 }

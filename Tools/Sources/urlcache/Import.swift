@@ -9,7 +9,7 @@ struct Import: ParsableCommand {
         discussion: """
             Responses to GET are stored as if they had just arrived: how old they are is said by their Date and Age. Not stored are \
             responses without their body in the file, texts in a charset that is not known, and those that a cache may not store; of several \
-            responses of a URL the last one that may be stored stays. Values of Authorization and cookies are \
+            responses of a URL the last one counts. Values of Authorization and cookies are \
             written only as salted digests, if at all. The exit status is 1 if nothing is stored.
             """)
 
@@ -71,13 +71,16 @@ struct Import: ParsableCommand {
         try cache.checkPlace()
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
         if let error = target.openingError { throw Problem("\(error)") }
-        let exchanges = entries.map(Self.exchange)
-        for (request, response) in exchanges.compactMap({ $0 }) { target.storeCachedResponse(response, for: request) }
+        let requests = entries.map { entry -> URLRequest? in
+            guard let (request, response) = Self.exchange(entry) else { return nil }
+            target.storeCachedResponse(response, for: request)
+            return request
+        }
         target.flush()
         // Asked at the end: an entry may have been replaced by a later one that is not stored.
-        let notStored = zip(entries, exchanges).filter { _, exchange in
-            exchange.map { !target.contains($0.0) } ?? true
-        }.map { withoutCredentials($0.0.request.url) }
+        let notStored = zip(entries, requests).filter { !($0.1.map(target.contains) ?? false) }.map {
+            withoutCredentials($0.0.request.url)
+        }
         let stored = entries.count - notStored.count
         if json {
             try printJSON(
