@@ -78,9 +78,9 @@ struct Import: ParsableCommand {
         }
         target.flush()
         // Asked at the end: an entry may have been replaced by a later one that is not stored.
-        let notStored = zip(entries, requests).filter { !($0.1.map(target.contains) ?? false) }.map {
-            withoutCredentials($0.0.request.url)
-        }
+        let notStored = zip(entries, requests).filter { _, request in
+            request.map { !target.contains($0) } ?? true
+        }.map { withoutCredentials($0.0.request.url) }
         let stored = entries.count - notStored.count
         if json {
             try printJSON(
