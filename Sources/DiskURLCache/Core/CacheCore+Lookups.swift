@@ -21,7 +21,7 @@ extension CacheCore {
             hub.count(for: key) { $0.misses += 1 }
             return nil
         }
-        hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+        hub.count(for: key) { $0.countHit(variant.layer, bytes: key.isForHead ? 0 : entry.body.count) }
         if let hop { addTags(to: variant, of: hop) }
         return (entry, key.isForHead)
     }

@@ -6,7 +6,8 @@ extension DiskURLCache {
     /// URLs are without user name and password. A URL is nil if the cache does not know it.
     @nonexhaustive public enum Event: Sendable, Codable {
         /// A load ended. There is one such event for each task of a session with the loader, cached or not, and for
-        /// each direct call.
+        /// each direct call; ``answers(for:alwaysRefreshing:session:)`` and
+        /// ``data(for:within:orNotOlderThan:session:)`` make up to three loads. A refresh in the background has none.
         case load(Report)
         /// An entry was stored; `bytes` is the length of its body.
         case stored(url: URL?, bytes: Int, inMemoryOnly: Bool)
@@ -132,9 +133,10 @@ extension DiskURLCache {
         public internal(set) var evictions = 0
         /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` missed, since more than 1,000 were waiting.
         package internal(set) var droppedEvents = 0
-        /// The length of all bodies that came from the network.
+        /// The length of all bodies that loads delivered from the network. Not of loads that failed, of redirects that
+        /// were followed, and of refreshes in the background.
         public internal(set) var bytesLoaded = 0
-        /// The length of all bodies from the store, which did not have to cross the network.
+        /// The length of all bodies that loads delivered from the store.
         public internal(set) var bytesSaved = 0
         /// The loads by the host of their last request, in canonical spelling: hits, misses, bytes and times; and the
         /// requests by their host. The lookups and stores of the `URLCache` methods are not among them. Of the hosts

@@ -117,7 +117,7 @@ extension LoadMachine {
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
         case .reading(let reuse, _): return !(300...399).contains(reuse.variant.response.status)
-        case .readingForAnswer(_, let variant): return !(300...399).contains(variant.response.status)
+        case .readingForAnswer(_, let variant, _): return !(300...399).contains(variant.response.status)
         case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }

@@ -166,7 +166,7 @@ extension LoadMachine {
         }
         switch decision {
         case .freshen(let variant, _, _, _):
-            state = .readingForAnswer(answer, variant)
+            state = .readingForAnswer(answer, variant, asked: fetch.reason)
             return [.readBody(variant)]
         case .useStaleOnError, .repeatRequest:
             assertionFailure("Both leave this state as soon as the head is there.")
@@ -248,7 +248,9 @@ extension LoadMachine {
 
     /// A 304 needs the stored body.
     /// - Parameter variant: the stored one.
-    mutating func complete(_ answer: Answer, with variant: StoredVariant, storedBody: Body?, now: Date) -> [Action] {
+    mutating func complete(
+        _ answer: Answer, with variant: StoredVariant, asked: DiskURLCache.Reason, storedBody: Body?, now: Date
+    ) -> [Action] {
         guard case .freshen(_, let updated, let presentation, let changes)? = answer.decision else {
             assertionFailure("No other answer needs a stored body.")
             return fail(loadError(.unknown))
@@ -267,7 +269,7 @@ extension LoadMachine {
         if !own.isEmpty { head.fields = HeaderFields(head.fields.fields + own) }
         used = variant
         report.note(
-            .revalidated(variant.layer), status: head.status, age: answer.head.age,
+            .revalidated(variant.layer, asked: asked), status: head.status, age: answer.head.age,
             forwardStatus: answer.head.status)
         let part = storedBody.part(presentation)
         if presentation.keepsStatus, let next = redirect(status: updated.status, fields: updated.fields) {

@@ -144,7 +144,7 @@ struct LoadMachine {
         /// - Parameter insteadOf: the request whose failure the stored response replaces.
         indirect case reading(Reuse, insteadOf: Fetch? = nil)
         /// The body behind a 304.
-        case readingForAnswer(Answer, StoredVariant)
+        case readingForAnswer(Answer, StoredVariant, asked: DiskURLCache.Reason)
         /// Also while the load waits for another load that fetches the same.
         case fetching(Fetch)
         case confirmingStorage(Answer)
@@ -272,10 +272,10 @@ struct LoadMachine {
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case (.reading(let reuse, let failed), .body(let body, _, let now)):
             return answer(reuse, insteadOf: failed, body: body, now: now)
-        case (.readingForAnswer(let answer, let variant), .body(let body, let entry, let now)):
+        case (.readingForAnswer(let answer, let variant, let reason), .body(let body, let entry, let now)):
             // With what was read into memory, so that it is not read again.
             let read = entry.map { StoredVariant($0, from: variant.layer) } ?? variant
-            return complete(answer, with: read, storedBody: body, now: now)
+            return complete(answer, with: read, asked: reason, storedBody: body, now: now)
         case (.fetching(let fetch), .waitEnded(let mayWaitAgain)) where fetch.answer == nil:
             if !mayWaitAgain { waited = fetch.reason }
             state = .lookingUp

@@ -11,7 +11,7 @@ struct LoadReport: Sendable {
         ///   - because: what allows that; nil if the response is fresh.
         ///   - asked: why the request was sent.
         indirect case standIn(DiskURLCache.Layer, because: DiskURLCache.Reason?, asked: DiskURLCache.Reason)
-        case revalidated(DiskURLCache.Layer)
+        case revalidated(DiskURLCache.Layer, asked: DiskURLCache.Reason)
         case miss(DiskURLCache.Reason)
         /// The cache was not used: there was no lookup, and nothing was stored.
         case bypass(DiskURLCache.Reason)
@@ -143,7 +143,8 @@ struct LoadReport: Sendable {
         if cache.hub.hasListeners { cache.hub.emit(.load(publicReport(cacheName: cache.cacheStatusName))) }
     }
 
-    var duration: TimeInterval { (values.endedAt ?? startedAt).timeIntervalSince(startedAt) }
+    /// The clock may have been set back since.
+    var duration: TimeInterval { max(0, (values.endedAt ?? startedAt).timeIntervalSince(startedAt)) }
 
     /// Whether a stored response was confirmed or replaced.
     var hasRefreshed: Bool {
@@ -178,8 +179,7 @@ extension LoadReport {
             status.forward = asked.forward
             status.timeToLive = freshness?.timeToLive
             status.detail = allowance?.code
-        case .revalidated: status.forward = "stale"
-        case .miss(let reason):
+        case .revalidated(_, let reason), .miss(let reason):
             status.forward = reason.forward
             status.detail = reason.detail
         case .bypass(let reason):
@@ -205,7 +205,7 @@ extension LoadReport {
             case .hit(let layer, let allowance?), .standIn(let layer, let allowance?, _):
                 .staleHit(layer, because: allowance)
             case .hit(let layer, nil), .standIn(let layer, nil, _): .hit(layer)
-            case .revalidated(let layer): .revalidated(layer)
+            case .revalidated(let layer, _): .revalidated(layer)
             case .miss(let reason): .network(because: reason)
             case .bypass(let reason): .bypass(reason)
             case .notAllowed(let reason): .notAllowed(reason)
@@ -254,6 +254,8 @@ extension DiskURLCache.Statistics {
         switch load.outcome {
         case .hit(let layer, _):
             countHit(layer, bytes: load.bytes)
+            // A redirect to it may have come from the network.
+            guard load.requestedAt == nil else { break }
             storeLoads += 1
             storeTime += load.duration
         case .standIn(let layer, _, _): countHit(layer, bytes: load.bytes)

@@ -22,8 +22,8 @@ extension DiskURLCache {
             }
             return response
         }
-        /// The report of the load so far. The outcome is final; the number of bytes, the duration, and the reason why
-        /// the answer was not stored are final once the body has ended.
+        /// The report of the load so far. The outcome is final unless the body fails; the number of bytes, the
+        /// duration, and the reason why the answer was not stored are final once the body has ended.
         public var report: Report { reader.report }
 
         package let delivered: DeliveredHead

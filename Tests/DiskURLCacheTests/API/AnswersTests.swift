@@ -374,6 +374,43 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// RFC 9211 §2.2: a 304 may answer for other reasons than that the stored response was stale.
+    @Test func aConfirmationSaysWhyItWasAskedFor() async throws {
+        let origin = try OriginServer { request in
+            request.fields["If-None-Match"] == nil
+                ? .ok("a", ["Cache-Control": "max-age=60", "ETag": "\"1\""]) : OriginResponse(status: 304)
+        }
+        let cache = makeCache()
+        var request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        request.setValue("no-cache", forHTTPHeaderField: "Cache-Control")
+        let asked = try await cache.data(for: request).report
+        #expect(asked.cacheStatus == "DiskURLCache; fwd=request; fwd-status=304; detail=request-directive")
+        clock.advance(by: 100)
+        let stale = try await cache.data(from: origin.url("/a")).report
+        #expect(stale.cacheStatus == "DiskURLCache; fwd=stale; fwd-status=304")
+    }
+
+    /// A redirect from the network costs its time, whatever answers then. A `HEAD` would not have brought the body.
+    @Test func onlyWhatWasNotAskedForSavesTime() async throws {
+        let origin = try OriginServer { request in
+            request.path == "/moved"
+                ? OriginResponse(status: 302, fields: ["Location": "/a"]) : .ok("abc", ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache()
+        let url = origin.url("/a")
+        _ = try await cache.data(from: url)
+        #expect(try await cache.data(from: origin.url("/moved")).report.outcome == .hit(.memory))
+        #expect(cache.statistics.timeSaved == 0 && cache.statistics.memoryHits == 1)
+        let saved = cache.statistics.bytesSaved
+        var request = URLRequest(url: url)
+        request.httpMethod = "HEAD"
+        #expect(cache.cachedResponse(for: request) != nil)
+        #expect(cache.statistics.bytesSaved == saved && cache.statistics.memoryHits == 2)
+        _ = try await cache.data(from: url)
+        #expect(cache.statistics.bytesSaved == saved + 3)
+    }
+
     /// Foundation traps when such a request is changed.
     @Test func aRequestWithoutAURLOfHTTPFails() async throws {
         var request = URLRequest(url: Responses.url())

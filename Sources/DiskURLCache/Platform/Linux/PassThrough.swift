@@ -24,6 +24,7 @@
         private var ending: ((any URLProtocolClient) -> Void)?
         /// The task was cancelled: Foundation has reported its end, and would crash at a further call.
         private var isCancelled = false
+        private var isSent = false
 
         /// Nil if Foundation has no class for the request.
         init?(
@@ -47,7 +48,9 @@
         func startLoading() {
             // The stop may have arrived before the start: see `CachingURLProtocol`.
             guard let native, native.task?.state != .suspended else { return }
-            cache?.hub.countRequest(to: hop?.host ?? "")
+            // A task that was suspended goes on with the same request.
+            if !isSent { cache?.hub.countRequest(to: hop?.host ?? "") }
+            isSent = true
             native.startLoading()
         }
 
@@ -101,10 +104,11 @@
             in cache: CacheCore
         ) {
             guard let reason else { return }
-            let status = response?.statusCode ?? 0
+            let status = error == nil ? response?.statusCode : nil
             var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
             report.note(
-                error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
+                error == nil ? .bypass(reason) : .failed(code: isCancelled ? "cancelled" : "network"),
+                status: status ?? 0, forwardStatus: status)
             report.bytes = max(
                 bytes, Int(clamping: task.countOfBytesReceived),
                 error == nil ? stated(by: response, to: request.httpMethod ?? "GET") : 0)
