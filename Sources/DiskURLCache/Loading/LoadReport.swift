@@ -183,7 +183,7 @@ extension LoadReport {
             status.forward = reason.forward
             status.detail = reason.detail
         case .bypass(let reason):
-            status.forward = "bypass"
+            status.forward = reason == .methodNotCached ? reason.forward : "bypass"
             status.detail = reason.code
         case .notAllowed(let reason): status.detail = reason.code
         case .failed(let code): status.detail = code

@@ -135,7 +135,7 @@ import Testing
         let body = Data("x".utf8)
         #expect(
             status(try await harness.load(origin.url("/a"), method: "POST", body: body).response)
-                == "App; fwd=bypass; fwd-status=200; detail=method-not-cached")
+                == "App; fwd=method; fwd-status=200; detail=method-not-cached")
         #expect(
             status(try await harness.load(origin.url("/never")).response)
                 == "App; fwd=bypass; fwd-status=200; detail=never")
