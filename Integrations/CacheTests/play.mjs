@@ -68,19 +68,18 @@ try {
 }
 
 const all = getResults()
+const names = new Map(Object.entries(resultTypes).map(([name, type]) => [type, name]))
 for (const [file, some] of [['diskurlcache', suites], ['diskurlcache-standards', ownSuites]]) {
-    const ids = some.flatMap(suite => suite.tests.map(test => test.id)).filter(id => id in all).sort()
-    const results = Object.fromEntries(ids.map(id => [id, all[id]]))
+    const tests = some.flatMap(suite => suite.tests).filter(test => test.id in all)
+    const results = Object.fromEntries(tests.map(test => test.id).sort().map(id => [id, all[id]]))
     writeFileSync(join(here, `${file}.json`), JSON.stringify(results, null, 2) + '\n')
-    const words = new Map(Object.entries(resultTypes).map(([word, type]) => [type, word]))
     console.log(file)
-    for (const test of some.flatMap(suite => suite.tests).filter(test => test.id in all)) {
-        const word = words.get(determineTestResult(some, test.id, results))
-        if (!['pass', 'yes', 'no'].includes(word)) console.log(`  ${word} ${test.id}: ${results[test.id][1]}`)
+    const judged = tests.map(test => ({ test, name: names.get(determineTestResult(some, test.id, results)) }))
+    for (const { test, name } of judged) {
+        if (!['pass', 'yes', 'no'].includes(name)) console.log(`  ${name} ${test.id}: ${results[test.id][1]}`)
     }
     for (const kind of ['required', 'optimal', 'check']) {
-        const tests = some.flatMap(suite => suite.tests).filter(test => (test.kind ?? 'required') === kind && test.id in all)
-        const passed = tests.filter(test => [resultTypes.pass, resultTypes.yes].includes(determineTestResult(some, test.id, results)))
-        console.log(`  ${kind}: ${passed.length} of ${tests.length}`)
+        const ofKind = judged.filter(({ test }) => (test.kind ?? 'required') === kind)
+        console.log(`  ${kind}: ${ofKind.filter(({ name }) => ['pass', 'yes'].includes(name)).length} of ${ofKind.length}`)
     }
 }

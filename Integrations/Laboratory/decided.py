@@ -4,7 +4,7 @@ answer; a difference without a row is one that nobody has decided yet.
 A row that says that ours is right, or may choose, says when; the oracle has judged each answer of ours before, so no row is asked about one that it
 forbids."""
 import collections, re
-from oracle import ADVISORY, directives, field, opaque_of
+from oracle import ADVISORY, directives, field, has_own_condition, opaque_of
 
 
 def compares(ours, other):
@@ -130,10 +130,6 @@ class Got(collections.namedtuple("Got", "number answer request status method")):
 
 
 Row = collections.namedtuple("Row", "holds does clause right")
-
-
-def has_own_condition(request):
-    return any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
 
 
 def uses(d):

@@ -29,6 +29,11 @@ def field(fields, name):
     return next((value for one, value in fields if one.lower() == name.lower()), None)
 
 
+def has_own_condition(request):
+    """Whether the client itself asks only for something else than it has."""
+    return any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+
+
 def date(value, at):
     """The time that a field of a history means, when it was answered at this time; None for none that is valid."""
     return at + int(value[1:]) if value and value.startswith("@") else None
@@ -212,7 +217,7 @@ class Oracle:
         path, last = request["path"], outcome.asked[-1]
         if last["status"] == 304:
             return self.after_a_304(request, outcome)
-        own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+        own = has_own_condition(request)
         if outcome.body == f"{path}{last['number']}" or not outcome.body and outcome.status == last["status"]:
             return None
         if outcome.status >= 500 and not outcome.body or outcome.status == 304 and own:
@@ -237,7 +242,7 @@ class Oracle:
     def after_a_304(self, request, outcome):
         """§4.3.4: the stored answer that the 304 is about."""
         path, last = request["path"], outcome.asked[-1]
-        own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+        own = has_own_condition(request)
         if outcome.status == 304:
             return None if own else ["a 304 for a client that has nothing"]
         tag = opaque_of(field(self.answer(path, last)["fields"], "ETag"), last["number"])
@@ -262,7 +267,7 @@ class Oracle:
                     old.invalidated = True
         elif one["status"] == 304:
             tag = opaque_of(field(answer["fields"], "ETag"), one["number"])
-            own = any(field(request["fields"], name) for name in ("If-None-Match", "If-Modified-Since"))
+            own = has_own_condition(request)
             for old in list(candidates):
                 if own and (tag is None or field(request["fields"], "If-None-Match") == "*"):
                     # By the letter of §4.3.4 it is about a stored answer; but `*` asks for none, so a cache may let it be.

@@ -15,10 +15,17 @@ def dated(value, now):
 
 def value_of(value, number, now, name):
     """A date from now, or the value with the number of the answer, and with the name of the history for `%h`."""
-    if value.startswith("@"):
-        return dated(value, now)
-    value = value.replace("%h", name)
+    value = dated(value, now).replace("%h", name)
     return value % number if "%d" in value else value
+
+
+def fields_of(lines):
+    """The fields of the lines of a head, by their names in lower case; of several lines of a name the values, with commas between them."""
+    fields = {}
+    for name, _, value in (line.partition(":") for line in lines):
+        name, value = name.lower(), value.strip()
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
+    return fields
 
 
 class Connection(asyncio.Protocol):
@@ -32,10 +39,7 @@ class Connection(asyncio.Protocol):
         self.data += data
         while (end := self.data.find(b"\r\n\r\n")) >= 0:
             head = self.data[:end].decode("latin-1").split("\r\n")
-            fields = {}
-            for line in head[1:]:
-                name, _, value = line.partition(":")
-                fields[name.lower()] = f"{fields[name.lower()]}, {value.strip()}" if name.lower() in fields else value.strip()
+            fields = fields_of(head[1:])
             if "chunked" in fields.get("transfer-encoding", ""):
                 # The only body that is sent is "x", of which some make a chunk.
                 body = self.data.find(b"0\r\n\r\n", end + 4) + 5

@@ -1,7 +1,9 @@
 """Those who play a history: caches behind a socket, libraries in this process, and programs. Each loads one request after the other, and says what
 its client got: the status, the body, and the fields by their names in lower case."""
 import asyncio, importlib.metadata, json, os, pathlib, re, shutil, signal, socket, subprocess, tempfile
+from origin import fields_of
 
+WITH_BODY = ("POST", "PUT", "PATCH")
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 os.environ["PATH"] += ":/usr/sbin"
@@ -100,7 +102,7 @@ class ProxyClient:
         for attempt in (1, 2):
             if self.writer is None:
                 self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
-            body = "x" if method in ("POST", "PUT", "PATCH") else ""
+            body = "x" if method in WITH_BODY else ""
             lines = [f"{method} {target} HTTP/1.1", "Host: origin.example"] + [f"{name}: {value}" for name, value in fields]
             if body:
                 lines.append("Content-Length: 1")
@@ -115,10 +117,7 @@ class ProxyClient:
     async def answer(self, method):
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         status = int(head[0].split(" ")[1])
-        fields = {}
-        for name, _, value in (line.partition(":") for line in head[1:]):
-            name, value = name.lower(), value.strip()
-            fields[name] = f"{fields[name]}, {value}" if name in fields else value
+        fields = fields_of(head[1:])
         body = b""
         if method == "HEAD" or status in (204, 304):
             pass
@@ -293,7 +292,7 @@ class LibraryClient:
         self.origin, self.request = origin, request
 
     async def load(self, method, target, fields):
-        data = "x" if method in ("POST", "PUT", "PATCH") else None
+        data = "x" if method in WITH_BODY else None
         def run():
             try:
                 return self.request(method, self.origin + target, dict(fields), data)

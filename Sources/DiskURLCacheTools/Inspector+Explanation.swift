@@ -2,8 +2,10 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache.Inspector {
-    /// The variants of `CachingHTTPClient`, tried when no variant is given.
-    private static let wellKnownVariants = ["coded", "decoded", "own-coding"]
+    /// The variants to try: the one that is given, or else that of `URLSession` and those of a `CachingHTTPClient`.
+    private static func variants(_ given: String?) -> [String?] {
+        given == nil ? [nil, "coded", "decoded", "own-coding"] : [given]
+    }
 
     /// Explains what a cache with this directory would do with a request now. The app's rules and key policy are not
     /// known here, so the standard ones are assumed; `DiskURLCache.explanation(for:variant:response:sentAt:)` knows
@@ -29,9 +31,7 @@ extension DiskURLCache.Inspector {
         var options = CachingOptions()
         var otherVariants: [String] = []
         // It is not known whether the cache is shared, so both are tried.
-        var names: [String?] = [variant]
-        if variant == nil { names += Self.wellKnownVariants }
-        let candidates = names.flatMap { [($0, false), ($0, true)] }
+        let candidates = Self.variants(variant).flatMap { [($0, false), ($0, true)] }
         for (candidate, isShared) in candidates {
             let decision = decision(request, candidate, isShared: isShared)
             guard let own = decision.key else { continue }
@@ -71,8 +71,7 @@ extension DiskURLCache.Inspector {
         sentAt: Date? = nil
     ) -> DiskURLCache.Explanation {
         let request = DiskURLCache.Request(request)
-        let names: [String?] = variant == nil ? [nil] + Self.wellKnownVariants : [variant]
-        let name = names.first { name in
+        let name = Self.variants(variant).first { name in
             cache.core.resolve(request, variant: name).key.map { !stored(under: $0).isEmpty } ?? false
         }
         return cache.explanation(

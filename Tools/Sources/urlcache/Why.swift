@@ -93,8 +93,7 @@ struct Why: AsyncParsableCommand {
         guard (1...2).contains(arguments.count) else {
             throw ValidationError("Give a URL, and a directory before it if any.")
         }
-        for field in header
-        where field.split(separator: ":", omittingEmptySubsequences: false)[0].isEmpty || !field.contains(":") {
+        for field in header where (field.firstIndex(of: ":") ?? field.startIndex) == field.startIndex {
             throw ValidationError("\"\(field)\" is no header field: write 'Name: value'.")
         }
     }
